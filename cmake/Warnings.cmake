@@ -1,0 +1,19 @@
+# One interface target that every library of ours links: language level, warnings, sanitizers, section garbage collection.
+add_library(ep_flags INTERFACE)
+target_compile_features(ep_flags INTERFACE cxx_std_20)
+target_compile_options(ep_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor
+  -Werror=return-type -ffunction-sections -fdata-sections>)
+if(EP_WERROR)
+  target_compile_options(ep_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
+if(EP_SANITIZE)
+  string(REPLACE ";" "," _ep_san "${EP_SANITIZE}")
+  target_compile_options(ep_flags INTERFACE -fsanitize=${_ep_san} -fno-omit-frame-pointer -g1)
+  target_link_options(ep_flags INTERFACE -fsanitize=${_ep_san})
+else()
+  # Sanitizer run-times want the shared C++ library; everything else carries its own.
+  target_link_options(ep_flags INTERFACE -static-libstdc++ -static-libgcc)
+endif()
+target_link_options(ep_flags INTERFACE -Wl,--gc-sections)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
