@@ -232,6 +232,18 @@ struct DiskFacts {
   Fact<bool> writable;
 };
 
+/// A component that stands in a folder of its own below a prefix (/opt/epready/nvshmem, the runbook's
+/// /opt/deepep/nvshmem): not a distribution package and not a wheel. Read by facts/parts.cpp.
+struct InstalledPart {
+  std::string name;           ///< folder name: nvshmem, gdrcopy, deepep, nccl, env
+  std::string root;           ///< /opt/epready/nvshmem
+  Fact<std::string> version;  ///< from the stamp, else from the part's own headers
+  /// Lines "key=value" of ROOT/.epready-part, which epready writes when it publishes a build (commit, arch,
+  /// options); without a stamp only what files prove: "ibgda" = yes|no by the transport library.
+  std::map<std::string, std::string> stamp;
+  bool stamped = false;  ///< ROOT/.epready-part was there and readable
+};
+
 struct UserFacts {
   Fact<int> uid;
   Fact<bool> is_root, has_sudo;
@@ -275,6 +287,7 @@ struct Facts {
   ContainerFacts container;
   PlatformFacts platform;
   std::vector<DiskFacts> disks;
+  std::vector<InstalledPart> parts;  ///< sorted by root
   UserFacts user;
 
   const Tool* tool(const std::string& name) const;

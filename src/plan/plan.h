@@ -51,6 +51,7 @@ struct Unpack {
 };
 struct GitCheckout {
   std::string url, commit, to;  ///< full commit id, verified after checkout
+  bool submodules = false;      ///< also check out submodules, at the commits that the tree names
 };
 struct ApplyPatch {
   std::string patch_path, dir;  ///< applies wholly or the step fails
