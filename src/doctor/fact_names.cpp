@@ -1,0 +1,115 @@
+#include "doctor/fact_names.h"
+
+#include "base/text.h"
+
+namespace ep {
+
+const std::vector<FactName>& fact_names() {
+  using enum FactType;
+  static const std::vector<FactName> kTable = {
+      {"nvshmem.version", version, {"NVSHMEM version", "NVSHMEM 版本"}},
+      {"nvshmem.host_version", version, {"version of the NVSHMEM host library", "NVSHMEM host 库版本"}},
+      {"nvshmem.device_version", version, {"version of the NVSHMEM device library", "NVSHMEM device 库版本"}},
+      {"nvshmem.build_version", version, {"NVSHMEM version used to build", "构建所用 NVSHMEM 版本"}},
+      {"nvshmem.copies", number, {"different NVSHMEM versions", "不同 NVSHMEM 版本数"}},
+      {"nvshmem.build_root", text, {"NVSHMEM root used to build", "构建所用 NVSHMEM 目录"}},
+      {"nvshmem.ibgda", boolean, {"NVSHMEM built with IBGDA", "NVSHMEM 含 IBGDA"}},
+      {"nvshmem.nic_handler", text, {"IBGDA NIC handler", "IBGDA NIC handler"}},
+      {"nccl.version", version, {"NCCL version", "NCCL 版本"}},
+      {"nccl.wheel_version", version, {"NCCL version of the wheel", "wheel 中的 NCCL 版本"}},
+      {"nccl.header_version", version, {"NCCL version compiled against", "编译所用 NCCL 版本"}},
+      {"nccl.copies", number, {"different NCCL versions", "不同 NCCL 版本数"}},
+      {"nccl.gin_type", number, {"NCCL GIN type", "NCCL GIN 类型"}},
+      {"torch.version", version, {"PyTorch version", "PyTorch 版本"}},
+      {"torch.cuda", version, {"CUDA version of PyTorch", "PyTorch 的 CUDA 版本"}},
+      {"torch.built_version", version, {"PyTorch the extension was built for", "扩展编译所用的 PyTorch 版本"}},
+      {"cuda.version", version, {"CUDA toolkit version", "CUDA 工具包版本"}},
+      {"cuda.driver_version", version, {"highest CUDA of the driver", "驱动支持的最高 CUDA"}},
+      {"driver.version", version, {"NVIDIA driver version", "NVIDIA 驱动版本"}},
+      {"driver.open", boolean, {"open kernel modules", "开源内核模块"}},
+      {"driver.peer_mapping_override", boolean, {"PeerMappingOverride live", "PeerMappingOverride 已生效"}},
+      {"driver.stream_memops", boolean, {"EnableStreamMemOPs live", "EnableStreamMemOPs 已生效"}},
+      {"driver.options_pending", boolean, {"driver options written but not live", "驱动选项已写入但未生效"}},
+      {"driver.fabric_manager", text, {"state of nvidia-fabricmanager", "nvidia-fabricmanager 状态"}},
+      {"driver.fabric_manager_version", version, {"Fabric Manager version", "Fabric Manager 版本"}},
+      {"driver.imex", text, {"state of nvidia-imex", "nvidia-imex 状态"}},
+      {"driver.imex_channel", boolean, {"IMEX channel device", "IMEX 通道设备"}},
+      {"deepep.version", version, {"DeepEP version", "DeepEP 版本"}},
+      {"deepep.commit", text, {"DeepEP commit", "DeepEP 提交"}},
+      {"deepep.generation", text, {"DeepEP generation (v1, v2, v25)", "DeepEP 代次 (v1, v2, v25)"}},
+      {"deepep.archs", text, {"GPU architectures built into DeepEP", "DeepEP 编译的 GPU 架构"}},
+      {"deepep.rc_fix", boolean, {"DeepEP knows the NVSHMEM 3.5 QP order", "DeepEP 认识 NVSHMEM 3.5 的 QP 顺序"}},
+      {"vllm.version", version, {"vLLM version", "vLLM 版本"}},
+      {"sglang.version", version, {"SGLang version", "SGLang 版本"}},
+      {"megatron.version", version, {"Megatron version", "Megatron 版本"}},
+      {"uccl.version", version, {"UCCL version", "UCCL 版本"}},
+      {"gdrcopy.version", version, {"GDRCopy version", "GDRCopy 版本"}},
+      {"ofed.version", version, {"OFED version", "OFED 版本"}},
+      {"rdma_core.version", version, {"rdma-core version", "rdma-core 版本"}},
+      {"python.version", version, {"Python version", "Python 版本"}},
+      {"setuptools.version", version, {"setuptools version", "setuptools 版本"}},
+      {"gcc.version", version, {"GCC version", "GCC 版本"}},
+      {"gpu.model", text, {"GPU model", "GPU 型号"}},
+      {"gpu.count", number, {"GPUs on the host", "本机 GPU 数"}},
+      {"gpu.compute_capability", number, {"compute capability", "计算能力"}},
+      {"gpu.p2p", boolean, {"peer access between all GPUs", "所有 GPU 间可对等访问"}},
+      {"gpu.nvlink", boolean, {"NVLink present", "有 NVLink"}},
+      {"gpu.mig", boolean, {"MIG enabled", "MIG 已启用"}},
+      {"gpu.busy", boolean, {"GPUs in use by others", "GPU 被其他进程占用"}},
+      {"gpu.free_bytes", number, {"free GPU memory", "GPU 可用显存"}},
+      {"nic.driver", text, {"driver behind the RDMA device", "RDMA 设备的驱动"}},
+      {"nic.model", text, {"NIC model", "网卡型号"}},
+      {"nic.names", text, {"RDMA device names", "RDMA 设备名"}},
+      {"nic.count", number, {"RDMA devices", "RDMA 设备数"}},
+      {"nic.active", number, {"active RDMA devices", "活动的 RDMA 设备数"}},
+      {"nic.down", number, {"RDMA devices that are down", "未激活的 RDMA 设备数"}},
+      {"link_layer", text, {"link layer", "链路层"}},
+      {"gid.index", number, {"GID index in force", "所用 GID 索引"}},
+      {"gid.recommended", number, {"usable GID index", "可用的 GID 索引"}},
+      {"gid.valid", boolean, {"the GID index in force is a RoCE v2 entry", "所用 GID 索引为 RoCE v2 条目"}},
+      {"nodes", number, {"nodes taking part", "参与节点数"}},
+      {"ranks", number, {"ranks taking part", "参与的 rank 数"}},
+      {"local_ranks", number, {"ranks a node", "每节点 rank 数"}},
+      {"os.id", text, {"distribution", "发行版"}},
+      {"os.version", version, {"distribution version", "发行版版本"}},
+      {"kernel.version", version, {"kernel version", "内核版本"}},
+      {"arch", text, {"machine architecture", "机器架构"}},
+      {"kernel.peermem", boolean, {"nvidia_peermem loaded", "nvidia_peermem 已加载"}},
+      {"kernel.peermem_legacy", boolean, {"nv_peer_mem loaded", "nv_peer_mem 已加载"}},
+      {"kernel.gdrdrv", boolean, {"gdrdrv loaded", "gdrdrv 已加载"}},
+      {"kernel.gdrdrv_device", boolean, {"/dev/gdrdrv usable", "/dev/gdrdrv 可用"}},
+      {"kernel.dmabuf", boolean, {"DMA-BUF possible", "可用 DMA-BUF"}},
+      {"kernel.nouveau", boolean, {"nouveau loaded", "nouveau 已加载"}},
+      {"kernel.headers", boolean, {"kernel headers installed", "已装内核头文件"}},
+      {"kernel.iommu", boolean, {"IOMMU on", "IOMMU 开启"}},
+      {"kernel.iommu_pt", boolean, {"iommu=pt", "iommu=pt"}},
+      {"kernel.acs", boolean, {"ACS redirect on", "ACS 重定向开启"}},
+      {"kernel.secure_boot", boolean, {"secure boot on", "安全启动开启"}},
+      {"kernel.ptrace_scope", number, {"yama ptrace_scope", "yama ptrace_scope"}},
+      {"limits.memlock", number, {"locked-memory limit", "锁定内存上限"}},
+      {"limits.shm_bytes", number, {"size of /dev/shm", "/dev/shm 大小"}},
+      {"container", text, {"container runtime", "容器运行时"}},
+      {"container.privileged", boolean, {"privileged container", "特权容器"}},
+      {"container.infiniband", boolean, {"/dev/infiniband in the container", "容器内有 /dev/infiniband"}},
+      {"container.gdrdrv", boolean, {"/dev/gdrdrv in the container", "容器内有 /dev/gdrdrv"}},
+      {"container.host_network", boolean, {"host network", "主机网络"}},
+      {"cloud", text, {"cloud", "云平台"}},
+      {"machine_type", text, {"machine type", "机型"}},
+      {"run.success", boolean, {"the run went on and succeeded", "运行继续并成功"}},
+      {"perf.rdma_gbps", number, {"best RDMA figure, GB/s", "最好 RDMA 带宽 GB/s"}},
+      {"perf.nvl_gbps", number, {"best NVLink figure, GB/s", "最好 NVLink 带宽 GB/s"}},
+      {"perf.busbw_gbps", number, {"bus bandwidth, GB/s", "总线带宽 GB/s"}},
+      {"perf.line_gbps", number, {"line rate of a NIC, GB/s", "网卡线速 GB/s"}},
+  };
+  return kTable;
+}
+
+const FactName* find_fact_name(std::string_view name) {
+  static const FactName kEnvironment = {"env", FactType::text, {"environment variable", "环境变量"}};
+  if (starts_with(name, "env.") && name.size() > 4) return &kEnvironment;
+  for (const FactName& f : fact_names())
+    if (f.name == name) return &f;
+  return nullptr;
+}
+
+}  // namespace ep

@@ -1,0 +1,76 @@
+// Observed: the facts a diagnosis stands on, each with where it was seen; and Condition: one `FACT OP VALUE`
+// of a problem, judged true, false or unknown. Pure; not the host's typed Facts (facts/facts.h), which fill it.
+#pragma once
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/finding.h"
+#include "base/result.h"
+
+namespace re2 {
+class RE2;
+}
+
+namespace ep {
+
+/// How near to the truth of the run an observation is: the copy that runs beats the copy that is installed.
+enum class Trust { mentioned = 1, installed = 2, running = 3 };
+
+struct Observation {
+  std::string value;
+  Evidence where;
+  Trust trust = Trust::installed;
+};
+
+enum class Truth { no, unknown, yes };
+
+class Observed {
+ public:
+  void add(std::string_view fact, std::string value, Evidence where, Trust trust = Trust::installed);
+  /// Known not to be there (an unset variable on a live host): different from never looked at.
+  void add_absent(std::string_view fact);
+
+  /// The most trusted observation, the latest among equals; nullptr when there is none.
+  const Observation* best(std::string_view fact) const;
+  const std::vector<Observation>* all(std::string_view fact) const;
+  bool absent(std::string_view fact) const { return absent_.count(std::string(fact)) != 0; }
+  const std::map<std::string, std::vector<Observation>, std::less<>>& table() const { return values_; }
+  /// On a host every variable that is not set is known to be unset.
+  bool environment_known = false;
+
+ private:
+  std::map<std::string, std::vector<Observation>, std::less<>> values_;
+  std::set<std::string> absent_;
+};
+
+class Condition {
+ public:
+  /// Errors say which word is wrong and name the nearest known one.
+  static Result<Condition> parse(std::string_view text);
+  struct Verdict {
+    Truth truth = Truth::unknown;
+    const Observation* by = nullptr;  ///< what decided it; nullptr when unknown or by absence
+    std::string_view fact;            ///< the first alternative's fact, for "observe this"
+  };
+  Verdict judge(const Observed& observed) const;
+  const std::string& text() const { return text_; }
+
+ private:
+  struct Term {
+    std::string fact, op, value;
+    std::shared_ptr<const re2::RE2> regex;
+  };
+  static Truth judge_term(const Term& term, const Observed& observed, const Observation** by);
+  std::string text_;
+  std::vector<Term> any_;
+};
+
+/// All of them: no if one is no, else unknown if one is unknown, else yes (also when there are none).
+Truth judge_all(const std::vector<Condition>& conditions, const Observed& observed);
+
+}  // namespace ep

@@ -1,0 +1,103 @@
+// Problem: one known failure as data (data/problems/KIND.toml, schema in data/VOCABULARY.md), and the catalogue of
+// all of them. Loading refuses unknown keys and bad patterns with file and line; it never skips one silently.
+#pragma once
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/finding.h"
+#include "base/result.h"
+#include "base/text.h"
+#include "doctor/observed.h"
+
+namespace ep {
+
+struct Words {
+  std::string en, zh;
+  const std::string& in(Lang lang) const { return lang == Lang::zh && !zh.empty() ? zh : en; }
+};
+
+/// What a line must look like: all literals, and the regular expression where there is one.
+struct LinePattern {
+  std::vector<std::string> literals;
+  std::string regex_text;
+  std::shared_ptr<const re2::RE2> regex;  ///< null: literals decide
+  bool ignore_case = false;
+  /// Literals and expression on one line (without its newline).
+  bool matches(std::string_view line) const;
+  /// The literal a scanner should look for: the rarest of them.
+  size_t anchor() const;
+};
+
+struct Signature {
+  LinePattern pattern;
+  bool decisive = false;
+  bool after_effect = false;
+  std::string id;
+  std::vector<std::string> with;
+  int within = 0;  ///< lines; 0 = anywhere
+  std::vector<Condition> only_if;
+};
+
+struct CounterSign {
+  LinePattern pattern;
+  Words why;
+};
+
+struct FactRule {
+  std::vector<Condition> all;
+  bool decisive = false;
+  Severity severity = Severity::fail;
+  Words seen;
+};
+
+struct LookAlike {
+  std::string kind;
+  Words decide;
+  std::string command;
+};
+
+struct Fix {
+  Words text;
+  std::vector<std::string> commands;
+  bool root = false, reboot = false;
+  std::vector<Condition> only_if;
+};
+
+struct Source {
+  std::string url, date, says;
+};
+
+struct Problem {
+  std::string kind, layer, phase, first_seen;
+  std::string file;  ///< where it was loaded from
+  Severity severity = Severity::fail;
+  std::vector<std::string> lanes;
+  int reports = 0;
+  bool survives_success = false;
+  std::vector<std::string> after_effects;
+  std::vector<Condition> require, support, exclude;
+  Words title, cause;
+  std::vector<Signature> signatures;
+  std::vector<CounterSign> against;
+  std::vector<FactRule> rules;
+  std::vector<LookAlike> look_alikes;
+  std::vector<Fix> fixes;
+  std::vector<Source> sources;
+};
+
+struct Catalogue {
+  std::vector<Problem> problems;  ///< by kind
+  const Problem* find(std::string_view kind) const;
+};
+
+/// One file. `name` is shown in errors ("data/problems/x.toml").
+Result<Problem> parse_problem(std::string_view toml, const std::string& name);
+/// (name, text) pairs; the first error of each bad file is in `errors`, and the good ones are loaded all the same.
+Catalogue load_catalogue(const std::vector<std::pair<std::string, std::string>>& files, std::vector<Error>* errors);
+/// The files compiled into the program.
+std::vector<std::pair<std::string, std::string>> embedded_problem_files();
+
+}  // namespace ep
