@@ -147,19 +147,23 @@ Result<ScanNotes> LogScan::run(const ReadBlock& read, const Hit& hit) {
   Encoding encoding = Encoding::bytes;
   Utf16 decoder(false);
   while (!end) {
-    auto n = read(raw.data(), kBlock);
-    if (!n) return Failure(std::move(n.error()));
-    end = *n == 0;
-    pass.notes.bytes += int64_t(*n);
-    if (first && !end) {
-      encoding = guess(std::string_view(raw).substr(0, *n));
+    size_t got = 0;
+    do {  // a pipe may begin with a few bytes; the encoding is guessed from more
+      auto n = read(raw.data() + got, kBlock - got);
+      if (!n) return Failure(std::move(n.error()));
+      end = *n == 0;
+      got += *n;
+    } while (first && !end && got < 256);
+    pass.notes.bytes += int64_t(got);
+    if (first) {
+      encoding = guess(std::string_view(raw).substr(0, got));
       decoder = Utf16(encoding == Encoding::utf16_be);
       pass.notes.utf16 = encoding != Encoding::bytes;
       first = false;
     }
-    if (encoding == Encoding::bytes) buffer.append(raw, 0, *n);
-    else decoder.decode(raw.data(), *n, &buffer);
-    if (encoding == Encoding::bytes && !pass.notes.binary) pass.notes.binary = std::memchr(raw.data(), 0, *n) != nullptr;
+    if (encoding == Encoding::bytes) buffer.append(raw, 0, got);
+    else decoder.decode(raw.data(), got, &buffer);
+    if (encoding == Encoding::bytes && !pass.notes.binary) pass.notes.binary = std::memchr(raw.data(), 0, got) != nullptr;
     size_t whole = buffer.size();
     if (!end) {
       const void* nl = memrchr(buffer.data(), '\n', buffer.size());

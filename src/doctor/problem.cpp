@@ -4,11 +4,9 @@
 
 #include <algorithm>
 #include <set>
-#define TOML_EXCEPTIONS 0
-#include <toml++/toml.h>
 
-#include "base/embedded.h"
 #include "doctor/literal_scan.h"
+#include "recipe/toml.h"
 
 namespace ep {
 
@@ -38,148 +36,17 @@ const Problem* Catalogue::find(std::string_view kind) const {
   return nullptr;
 }
 
-namespace {
-
-/// Reads one table of the file: takes keys out, remembers the first error, and complains about keys nobody took.
-class Reader {
- public:
-  Reader(const toml::table& table, std::string file, Error* error)
-      : table_(table), file_(std::move(file)), error_(error) {}
-
-  void bad(const std::string& what, const toml::source_region& at, const std::string& why = {}) {
-    if (!error_->what.empty()) return;
-    *error_ = Error{ErrorKind::malformed, what, file_ + ":" + std::to_string(at.begin.line), why, "epready data lint", {}};
-  }
-  void bad(const std::string& what, const std::string& why = {}) { bad(what, table_.source(), why); }
-
-  std::string text(const char* key, bool needed = false) {
-    const toml::node* n = take(key);
-    if (!n) {
-      if (needed) bad(std::string("`") + key + "` is missing");
-      return {};
-    }
-    auto v = n->value<std::string>();
-    if (!n->is_string() || (needed && v->empty())) {
-      bad(std::string("`") + key + "` must be text", n->source());
-      return {};
-    }
-    return *v;
-  }
-  std::string one_of(const char* key, const std::vector<std::string>& allowed, bool needed = true) {
-    std::string v = text(key, needed);
-    if (v.empty() || std::find(allowed.begin(), allowed.end(), v) != allowed.end()) return v;
-    bad(std::string("`") + key + "` = \"" + v + "\"", "one of: " + join(allowed, " "));
-    return v;
-  }
-  bool flag(const char* key) {
-    const toml::node* n = take(key);
-    if (n && !n->is_boolean()) bad(std::string("`") + key + "` must be true or false", n->source());
-    return n && n->value_or(false);
-  }
-  int number(const char* key) {
-    const toml::node* n = take(key);
-    if (n && !n->is_integer()) bad(std::string("`") + key + "` must be a number", n->source());
-    return n ? int(n->value_or<int64_t>(0)) : 0;
-  }
-  std::vector<std::string> list(const char* key) {
-    std::vector<std::string> out;
-    const toml::node* n = take(key);
-    if (!n) return out;
-    if (!n->is_array()) {
-      bad(std::string("`") + key + "` must be a list", n->source());
-      return out;
-    }
-    for (const auto& e : *n->as_array()) {
-      if (!e.is_string()) bad(std::string("`") + key + "` must hold text only", e.source());
-      else out.push_back(*e.value<std::string>());
-    }
-    return out;
-  }
-  std::vector<Condition> conditions(const char* key) {
-    std::vector<Condition> out;
-    const toml::node* n = table_.get(key);
-    for (const auto& one : list(key)) {
-      auto c = Condition::parse(one);
-      if (c) out.push_back(std::move(*c));
-      else bad(c.error().what, n->source(), c.error().where + ": " + c.error().why);
-    }
-    return out;
-  }
-  Words words(bool needed = true) {
-    Words w{text("en", needed), text("zh", needed)};
-    return w;
-  }
-  Words word_table(const char* key) {
-    const toml::node* n = take(key);
-    if (!n || !n->is_table()) {
-      bad(std::string("[") + key + "] is missing");
-      return {};
-    }
-    Reader r(*n->as_table(), file_, error_);
-    Words w = r.words();
-    r.done();
-    return w;
-  }
-  template <class F>
-  void each(const char* key, F f) {
-    const toml::node* n = take(key);
-    if (!n) return;
-    if (!n->is_array()) return bad(std::string("[[") + key + "]] must be a list of tables", n->source());
-    for (const auto& e : *n->as_array()) {
-      if (!e.is_table()) return bad(std::string("[[") + key + "]] must be a list of tables", e.source());
-      Reader r(*e.as_table(), file_, error_);
-      f(r);
-      r.done();
-    }
-  }
-  LinePattern pattern() {
-    LinePattern p;
-    p.literals = list("literals");
-    p.regex_text = text("regex");
-    p.ignore_case = flag("ignore_case");
-    size_t longest = 0;
-    for (const auto& l : p.literals) {
-      longest = std::max(longest, l.size());
-      if (l.find('\n') != std::string::npos) bad("a literal spans lines", l);
-    }
-    if (longest < LiteralScan::kMinLength)
-      bad("a signature needs one literal of " + std::to_string(LiteralScan::kMinLength) + " bytes or more");
-    if (!p.regex_text.empty()) {
-      re2::RE2::Options o;
-      o.set_log_errors(false);
-      o.set_case_sensitive(!p.ignore_case);
-      o.set_max_mem(8 << 20);
-      auto re = std::make_shared<re2::RE2>(p.regex_text, o);
-      if (!re->ok()) bad("regular expression does not compile", p.regex_text + ": " + re->error());
-      p.regex = std::move(re);
-    }
-    return p;
-  }
-  /// Every key must have been asked for.
-  void done() {
-    std::vector<std::string> known(asked_.begin(), asked_.end());
-    for (auto&& [key, node] : table_) {
-      std::string name(key.str());
-      if (asked_.count(name)) continue;
-      auto near = closest(name, known);
-      bad("unknown key `" + name + "`", node.source(), near ? "did you mean `" + *near + "`?" : "known: " + join(known, " "));
-    }
-  }
-
- private:
-  const toml::node* take(const char* key) {
-    asked_.insert(key);
-    return table_.get(key);
-  }
-  const toml::table& table_;
-  std::string file_;
-  Error* error_;
-  std::set<std::string> asked_;
-};
-
-Severity severity_of(const std::string& s) {
-  return s == "fail" ? Severity::fail : s == "warn" ? Severity::warn : Severity::info;
+std::shared_ptr<const re2::RE2> compile_regex(const std::string& text, bool ignore_case, std::string* error) {
+  re2::RE2::Options o;
+  o.set_log_errors(false);
+  o.set_case_sensitive(!ignore_case);
+  o.set_max_mem(8 << 20);
+  auto re = std::make_shared<re2::RE2>(text, o);
+  if (!re->ok()) *error = re->error();
+  return re;
 }
+
+namespace {
 
 const std::vector<std::string> kSeverities = {"fail", "warn", "info"};
 const std::vector<std::string> kLayers = {"toolchain", "packages", "nvshmem", "nccl", "deepep", "driver", "kernel",
@@ -187,131 +54,174 @@ const std::vector<std::string> kLayers = {"toolchain", "packages", "nvshmem", "n
 const std::vector<std::string> kPhases = {"build", "import", "launch", "init", "run", "host"};
 const std::vector<std::string> kWeights = {"decisive", "supporting"};
 
-void read_patterns(Reader& r, Problem& p) {
-  r.each("signature", [&](Reader& s) {
+Severity severity_of(const std::string& s) {
+  return s == "fail" ? Severity::fail : s == "warn" ? Severity::warn : Severity::info;
+}
+
+std::vector<Condition> conditions(TomlReader& r, std::string_view key) {
+  std::vector<Condition> out;
+  for (const auto& one : r.strings(key)) {
+    auto c = Condition::parse(one);
+    if (c) out.push_back(std::move(*c));
+    else r.complain(r.node(), c.error().what + " in `" + one + "`", c.error().why);
+  }
+  return out;
+}
+
+Words words(TomlReader& r) { return {r.text("en", true), r.text("zh", true)}; }
+
+Words word_table(TomlReader& r, std::string_view key, std::vector<Error>& errors) {
+  const TomlNode* t = r.table(key);
+  if (!t) {
+    r.complain(r.node(), std::string(key) + ": the table is missing");
+    return {};
+  }
+  TomlReader inner(*t, r.file(), errors);
+  Words w = words(inner);
+  inner.finish();
+  return w;
+}
+
+LinePattern pattern(TomlReader& r) {
+  LinePattern p;
+  p.literals = r.strings("literals");
+  p.regex_text = r.text("regex");
+  p.ignore_case = r.boolean("ignore_case");
+  size_t longest = 0;
+  for (const auto& l : p.literals) {
+    longest = std::max(longest, l.size());
+    if (l.empty() || l.find('\n') != std::string::npos) r.complain(r.node(), "a literal is empty or spans lines", l);
+  }
+  if (longest < LiteralScan::kMinLength)
+    r.complain(r.node(), "one literal must have 6 bytes or more", "the scanner finds lines by it");
+  if (!p.regex_text.empty()) {
+    std::string error;
+    p.regex = compile_regex(p.regex_text, p.ignore_case, &error);
+    if (!error.empty()) r.complain(r.node(), "regular expression does not compile", p.regex_text + ": " + error);
+  }
+  return p;
+}
+
+void read_patterns(TomlReader& r, Problem& p, std::vector<Error>& errors) {
+  for (const TomlNode* n : r.tables("signature")) {
+    TomlReader s(*n, r.file(), errors);
     Signature sig;
-    sig.pattern = s.pattern();
+    sig.line_in_file = n->line;
+    sig.pattern = pattern(s);
     sig.decisive = s.one_of("weight", kWeights) == "decisive";
-    sig.after_effect = s.one_of("role", {"cause", "after-effect"}, false) == "after-effect";
+    sig.after_effect = s.one_of("role", {"cause", "after-effect"}, "cause") == "after-effect";
     sig.id = s.text("id");
-    sig.with = s.list("with");
-    sig.within = s.number("within");
-    sig.only_if = s.conditions("if");
+    sig.with = s.strings("with");
+    sig.within = int(s.integer("within"));
+    sig.only_if = conditions(s, "if");
+    s.finish();
     p.signatures.push_back(std::move(sig));
-  });
-  r.each("not", [&](Reader& s) {
+  }
+  for (const TomlNode* n : r.tables("not")) {
+    TomlReader s(*n, r.file(), errors);
     CounterSign c;
-    c.pattern = s.pattern();
-    c.why = s.words();
+    c.pattern = pattern(s);
+    c.why = words(s);
+    s.finish();
     p.against.push_back(std::move(c));
-  });
-  r.each("rule", [&](Reader& s) {
+  }
+  for (const TomlNode* n : r.tables("rule")) {
+    TomlReader s(*n, r.file(), errors);
     FactRule rule;
-    rule.all = s.conditions("all");
-    if (rule.all.empty()) s.bad("a rule needs conditions in `all`");
+    rule.all = conditions(s, "all");
+    if (rule.all.empty()) s.complain(*n, "a rule needs conditions in `all`");
     rule.decisive = s.one_of("weight", kWeights) == "decisive";
-    std::string sev = s.one_of("severity", kSeverities, false);
-    rule.severity = sev.empty() ? p.severity : severity_of(sev);
-    rule.seen = s.words();
+    rule.severity = s.has("severity") ? severity_of(s.one_of("severity", kSeverities)) : p.severity;
+    rule.seen = words(s);
+    s.finish();
     p.rules.push_back(std::move(rule));
-  });
+  }
 }
 
-void read_advice(Reader& r, Problem& p) {
-  r.each("lookalike", [&](Reader& s) {
-    LookAlike l;
-    l.kind = s.text("kind", true);
-    l.decide = s.words();
-    l.command = s.text("command");
-    p.look_alikes.push_back(std::move(l));
-  });
-  r.each("fix", [&](Reader& s) {
+void read_advice(TomlReader& r, Problem& p, std::vector<Error>& errors) {
+  for (const TomlNode* n : r.tables("lookalike")) {
+    TomlReader s(*n, r.file(), errors);
+    p.look_alikes.push_back({s.text("kind", true), words(s), s.text("command")});
+    s.finish();
+  }
+  for (const TomlNode* n : r.tables("fix")) {
+    TomlReader s(*n, r.file(), errors);
     Fix f;
-    f.text = s.words();
-    f.commands = s.list("commands");
-    f.root = s.flag("root");
-    f.reboot = s.flag("reboot");
-    f.only_if = s.conditions("if");
+    f.text = words(s);
+    f.commands = s.strings("commands");
+    f.root = s.boolean("root");
+    f.reboot = s.boolean("reboot");
+    f.only_if = conditions(s, "if");
+    s.finish();
     p.fixes.push_back(std::move(f));
-  });
-  r.each("source", [&](Reader& s) {
+  }
+  for (const TomlNode* n : r.tables("source")) {
+    TomlReader s(*n, r.file(), errors);
     p.sources.push_back({s.text("url", true), s.text("date", true), s.text("says", true)});
-  });
+    s.finish();
+  }
 }
 
-void check_ids(Reader& r, const Problem& p) {
+void check_shape(TomlReader& r, const Problem& p) {
   std::set<std::string> ids;
   for (const auto& s : p.signatures)
-    if (!s.id.empty() && !ids.insert(s.id).second) r.bad("two signatures have the id `" + s.id + "`");
+    if (!s.id.empty() && !ids.insert(s.id).second) r.complain(r.node(), "two signatures have the id `" + s.id + "`");
   for (const auto& s : p.signatures)
     for (const auto& w : s.with)
-      if (!ids.count(w)) r.bad("`with` names no signature of this file", w);
-  if (p.signatures.empty() && p.rules.empty()) r.bad("a problem needs a [[signature]] or a [[rule]]");
-  if (p.fixes.empty()) r.bad("a problem needs a [[fix]]");
-  if (p.sources.empty()) r.bad("a problem needs a [[source]]");
+      if (!ids.count(w)) r.complain(r.node(), "`with` names no signature of this file: " + w);
+  for (const auto& l : p.lanes)
+    if (l != "v1" && l != "v2" && l != "local") r.complain(r.node(), "unknown lane `" + l + "`", "one of: v1 v2 local");
+  if (p.signatures.empty() && p.rules.empty()) r.complain(r.node(), "a problem needs a [[signature]] or a [[rule]]");
+  if (p.fixes.empty()) r.complain(r.node(), "a problem needs a [[fix]]");
+  if (p.sources.empty()) r.complain(r.node(), "a problem needs a [[source]]");
 }
 
 }  // namespace
 
-Result<Problem> parse_problem(std::string_view text, const std::string& name) {
-  toml::parse_result parsed = toml::parse(text, name);
-  if (!parsed) {
-    const auto& e = parsed.error();
-    return fail(ErrorKind::malformed, "not TOML", name + ":" + std::to_string(e.source().begin.line),
-                std::string(e.description()));
-  }
-  Error error;
-  Reader r(parsed.table(), name, &error);
+Problem parse_problem(std::string_view text, const std::string& name, std::vector<Error>& errors) {
   Problem p;
   p.file = name;
+  auto parsed = parse_toml(text, name);
+  if (!parsed) {
+    errors.push_back(std::move(parsed.error()));
+    return p;
+  }
+  TomlReader r(*parsed, name, errors);
   p.kind = r.text("kind", true);
   p.severity = severity_of(r.one_of("severity", kSeverities));
   p.layer = r.one_of("layer", kLayers);
   p.phase = r.one_of("phase", kPhases);
-  p.lanes = r.list("lanes");
-  for (const auto& l : p.lanes)
-    if (l != "v1" && l != "v2" && l != "local") r.bad("lane `" + l + "`", "one of: v1 v2 local");
+  p.lanes = r.strings("lanes");
   p.first_seen = r.text("first_seen", true);
-  p.reports = r.number("reports");
-  p.survives_success = r.flag("survives_success");
-  p.after_effects = r.list("after_effects");
-  p.require = r.conditions("require");
-  p.support = r.conditions("support");
-  p.exclude = r.conditions("exclude");
-  p.title = r.word_table("title");
-  p.cause = r.word_table("cause");
-  read_patterns(r, p);
-  read_advice(r, p);
-  check_ids(r, p);
-  r.done();
-  if (!error.what.empty()) return Failure(std::move(error));
+  p.reports = int(r.integer("reports"));
+  p.survives_success = r.boolean("survives_success");
+  p.after_effects = r.strings("after_effects");
+  p.require = conditions(r, "require");
+  p.support = conditions(r, "support");
+  p.exclude = conditions(r, "exclude");
+  p.title = word_table(r, "title", errors);
+  p.cause = word_table(r, "cause", errors);
+  read_patterns(r, p, errors);
+  read_advice(r, p, errors);
+  check_shape(r, p);
+  r.finish();
   return p;
 }
 
-Catalogue load_catalogue(const std::vector<std::pair<std::string, std::string>>& files, std::vector<Error>* errors) {
+Catalogue load_catalogue(const std::vector<DataFile>& files, std::vector<Error>& errors) {
   Catalogue c;
-  for (const auto& [name, text] : files) {
-    auto p = parse_problem(text, name);
-    if (!p) {
-      errors->push_back(std::move(p.error()));
+  for (const DataFile& f : files) {
+    const size_t before = errors.size();
+    Problem p = parse_problem(f.content, f.shown, errors);
+    if (errors.size() != before) continue;
+    if (const Problem* twin = c.find(p.kind)) {
+      errors.push_back(Error{ErrorKind::malformed, "kind `" + p.kind + "` is defined twice", f.shown, "also in " + twin->file, "", {}});
       continue;
     }
-    if (c.find(p->kind)) {
-      errors->push_back(Error{ErrorKind::malformed, "kind `" + p->kind + "` is defined twice", name,
-                              "also in " + c.find(p->kind)->file, "", {}});
-      continue;
-    }
-    c.problems.push_back(std::move(*p));
+    c.problems.push_back(std::move(p));
   }
   std::sort(c.problems.begin(), c.problems.end(), [](const auto& a, const auto& b) { return a.kind < b.kind; });
   return c;
-}
-
-std::vector<std::pair<std::string, std::string>> embedded_problem_files() {
-  std::vector<std::pair<std::string, std::string>> out;
-  for (std::string_view path : embedded_below("data/problems/"))
-    if (ends_with(path, ".toml")) out.emplace_back(std::string(path), std::string(*embedded(path)));
-  return out;
 }
 
 }  // namespace ep

@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "base/text.h"
 #include "doctor/observed.h"
+#include "recipe/data_files.h"
 
 namespace ep {
 
@@ -39,6 +40,7 @@ struct Signature {
   std::vector<std::string> with;
   int within = 0;  ///< lines; 0 = anywhere
   std::vector<Condition> only_if;
+  int line_in_file = 0;
 };
 
 struct CounterSign {
@@ -93,11 +95,12 @@ struct Catalogue {
   const Problem* find(std::string_view kind) const;
 };
 
-/// One file. `name` is shown in errors ("data/problems/x.toml").
-Result<Problem> parse_problem(std::string_view toml, const std::string& name);
-/// (name, text) pairs; the first error of each bad file is in `errors`, and the good ones are loaded all the same.
-Catalogue load_catalogue(const std::vector<std::pair<std::string, std::string>>& files, std::vector<Error>* errors);
-/// The files compiled into the program.
-std::vector<std::pair<std::string, std::string>> embedded_problem_files();
+/// One file. `name` is shown in errors ("data/problems/x.toml"). Every mistake is added to `errors`; with any of them
+/// the problem is not to be used.
+Problem parse_problem(std::string_view toml, const std::string& name, std::vector<Error>& errors);
+/// Good files are loaded whatever the others hold; the caller shows `errors` and never drops them.
+Catalogue load_catalogue(const std::vector<DataFile>& files, std::vector<Error>& errors);
+/// RE2 with our options (quiet, 8 MiB). `error` is left alone when it compiles.
+std::shared_ptr<const re2::RE2> compile_regex(const std::string& text, bool ignore_case, std::string* error);
 
 }  // namespace ep

@@ -1,0 +1,99 @@
+#include "doctor/literal_scan.h"
+
+#include <rapidcheck.h>
+
+#include <random>
+#include <set>
+
+namespace ep {
+namespace {
+
+using Found = std::multiset<std::pair<uint32_t, size_t>>;
+
+Found naive(const std::vector<LiteralScan::Literal>& literals, const std::string& text) {
+  auto low = [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; };
+  Found out;
+  for (uint32_t i = 0; i < literals.size(); ++i)
+    for (size_t p = 0; p + literals[i].text.size() <= text.size(); ++p) {
+      bool same = true;
+      for (size_t k = 0; same && k < literals[i].text.size(); ++k) {
+        char a = text[p + k], b = literals[i].text[k];
+        same = literals[i].ignore_case ? low(a) == low(b) : a == b;
+      }
+      if (same) out.emplace(i, p);
+    }
+  return out;
+}
+
+Found fast(const std::vector<LiteralScan::Literal>& literals, const std::string& text) {
+  Found out;
+  // Exactly sized copy: a read past the end is seen by the address sanitizer.
+  std::vector<char> copy(text.begin(), text.end());
+  LiteralScan(literals).scan(copy.data(), copy.size(), [&](uint32_t i, size_t p) { out.emplace(i, p); });
+  return out;
+}
+
+TEST(LiteralScan, FindsOverlapsAndNestedLiterals) {
+  const std::vector<LiteralScan::Literal> literals = {{"aaaaaa"}, {"aaaaaab"}, {"timeout (dispatch CPU)"}, {"dispatch"},
+                                                      {"DISPATCH", true}};
+  const std::string text = "aaaaaaaab timeout (dispatch CPU) Dispatch";
+  EXPECT_EQ(fast(literals, text), naive(literals, text));
+  EXPECT_EQ(fast(literals, text).size(), 3u + 1u + 1u + 1u + 2u);
+}
+
+TEST(LiteralScan, FindsALiteralAtEveryPlaceOfATightBuffer) {
+  for (size_t before = 0; before < 20; ++before)
+    for (size_t after = 0; after < 20; ++after) {
+      const std::string text = std::string(before, 'x') + "nvshmem" + std::string(after, 'y');
+      EXPECT_EQ(fast({{"nvshmem"}}, text), (Found{{0, before}})) << before << " " << after;
+    }
+}
+
+TEST(LiteralScan, NothingInNothing) {
+  EXPECT_TRUE(fast({{"abcdef"}}, "").empty());
+  EXPECT_TRUE(fast({}, "abcdef").empty());
+  EXPECT_TRUE(fast({{"abcdef"}}, "abcde").empty());
+}
+
+TEST(LiteralScan, EqualsNaiveSearch) {
+  const bool holds = rc::check("same occurrences as a naive search", [] {
+    // A small alphabet makes occurrences, overlaps and false windows common.
+    const auto text_of = [](size_t least, size_t most) {
+      return rc::gen::mapcat(rc::gen::inRange(least, most), [](size_t n) {
+        return rc::gen::container<std::string>(n, rc::gen::elementOf(std::string("aAbB ")));
+      });
+    };
+    const auto words = *rc::gen::container<std::vector<std::string>>(text_of(6, 12));
+    std::vector<LiteralScan::Literal> literals;
+    for (const auto& w : words) literals.push_back({w, *rc::gen::arbitrary<bool>()});
+    std::string text = *text_of(0, 400);
+    for (const auto& w : words) text.insert(*rc::gen::inRange<size_t>(0, text.size() + 1), w);
+    RC_ASSERT(fast(literals, text) == naive(literals, text));
+  });
+  EXPECT_TRUE(holds);
+}
+
+TEST(LiteralScan, EqualsNaiveSearchOnBytes) {
+  std::mt19937 random(20261130);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<LiteralScan::Literal> literals;
+    for (int i = 0; i < 20; ++i) {
+      std::string w;
+      for (size_t n = 6 + random() % 10; n; --n) w += char(random());
+      literals.push_back({w, bool(random() & 1)});
+    }
+    std::string text;
+    for (int i = 0; i < 60; ++i) {
+      text += literals[random() % literals.size()].text;
+      for (size_t n = random() % 9; n; --n) text += char(random());
+    }
+    ASSERT_EQ(fast(literals, text), naive(literals, text)) << "round " << round;
+  }
+}
+
+TEST(LiteralScan, PrefersRareText) {
+  EXPECT_LT(LiteralScan::commonness("nvshmemi_ibgda_device_state_d"), LiteralScan::commonness("NCCL INFO"));
+}
+
+}  // namespace
+}  // namespace ep
