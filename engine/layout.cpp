@@ -21,8 +21,13 @@ ArenaPlan ArenaPlan::of(const Shape& shape) {
 }
 
 SourceLayout source_layout(const Shape& shape, int source, const int32_t* topk_idx) {
-  const int tokens = shape.tokens[source];
   SourceLayout out;
+  source_layout(shape, source, topk_idx, out);
+  return out;
+}
+
+void source_layout(const Shape& shape, int source, const int32_t* topk_idx, SourceLayout& out) {
+  const int tokens = shape.tokens[source];
   out.mask.resize(tokens);
   out.position.assign(static_cast<size_t>(tokens) * shape.ranks, -1);
   out.rank_count.assign(shape.ranks, 0);
@@ -37,7 +42,6 @@ SourceLayout source_layout(const Shape& shape, int source, const int32_t* topk_i
       if (ids[k] >= 0) ++out.expert_count[ids[k]];
     }
   }
-  return out;
 }
 
 std::string validate(const Shape& shape) {

@@ -173,8 +173,9 @@ struct SourceLayout {
   std::vector<int32_t> expert_count;  // [experts] selections of each expert
 };
 
-/// Order: tokens ascending. `topk_idx` is [tokens x topk].
+/// Order: tokens ascending. `topk_idx` is [tokens x topk]. The second form reuses the memory of `out`.
 SourceLayout source_layout(const Shape& shape, int source, const int32_t* topk_idx);
+void source_layout(const Shape& shape, int source, const int32_t* topk_idx, SourceLayout& out);
 
 /// First slot of `source` on `dst`, given the exchanged counts [source x dst]: received rows stand source
 /// rank after source rank, each source's tokens ascending, without gaps.

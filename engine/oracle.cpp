@@ -68,30 +68,37 @@ Received oracle_dispatch(const Shape& shape, const std::vector<SourceView>& sour
   return out;
 }
 
+void oracle_combine_row(const uint16_t* const* rows, const float* weights, int count, size_t hidden,
+                        uint16_t* out) {
+  for (size_t c = 0; c < hidden; ++c) {
+    float sum = 0.0f;
+    for (int i = 0; i < count; ++i) {
+      const float value = bf16_to_float(rows[i][c]);
+      sum = weights != nullptr ? std::fmaf(weights[i], value, sum) : sum + value;
+    }
+    out[c] = float_to_bf16(sum);
+  }
+}
+
 std::vector<uint16_t> oracle_combine(const Shape& shape, const std::vector<SourceView>& sources,
                                      const std::vector<const void*>& y, int source, bool weighted) {
   const size_t hidden = static_cast<size_t>(shape.hidden), tokens = static_cast<size_t>(shape.tokens[source]);
-  std::vector<float> sum(tokens * hidden, 0.0f);
-  for (int r = 0; r < shape.ranks; ++r) {
-    const auto slots = slots_on(shape, sources, r);
-    for (size_t t = 0; t < tokens; ++t) {
-      const int64_t slot = slots[source][t];
-      if (slot < 0) continue;
-      const size_t first = t * static_cast<size_t>(shape.topk);
-      const float w =
-          rank_weight(shape, r, sources[source].topk_idx + first, sources[source].topk_weight + first);
-      const char* row =
-          static_cast<const char*>(y[r]) + static_cast<size_t>(slot) * shape.combine_row_bytes();
-      for (size_t c = 0; c < hidden; ++c) {
-        uint16_t bits;
-        std::memcpy(&bits, row + c * 2, 2);
-        float& acc = sum[t * hidden + c];
-        acc = weighted ? std::fmaf(w, bf16_to_float(bits), acc) : acc + bf16_to_float(bits);
-      }
+  std::vector<std::vector<int64_t>> slots;
+  for (int r = 0; r < shape.ranks; ++r) slots.push_back(slots_on(shape, sources, r)[source]);
+  std::vector<uint16_t> out(tokens * hidden);
+  for (size_t t = 0; t < tokens; ++t) {
+    const size_t first = t * static_cast<size_t>(shape.topk);
+    std::vector<const uint16_t*> rows;
+    std::vector<float> weights;
+    for (int r = 0; r < shape.ranks; ++r) {
+      if (slots[r][t] < 0) continue;
+      rows.push_back(static_cast<const uint16_t*>(y[r]) + static_cast<size_t>(slots[r][t]) * hidden);
+      weights.push_back(
+          rank_weight(shape, r, sources[source].topk_idx + first, sources[source].topk_weight + first));
     }
+    oracle_combine_row(rows.data(), weighted ? weights.data() : nullptr, static_cast<int>(rows.size()),
+                       hidden, out.data() + t * hidden);
   }
-  std::vector<uint16_t> out(sum.size());
-  for (size_t i = 0; i < sum.size(); ++i) out[i] = float_to_bf16(sum[i]);
   return out;
 }
 

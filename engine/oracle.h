@@ -29,10 +29,14 @@ struct Received {
 /// `sources` has one view per rank.
 Received oracle_dispatch(const Shape& shape, const std::vector<SourceView>& sources, int dst);
 
+/// One combined row from the rows of its ranks in ascending rank order. Sum in float from +0: unweighted
+/// acc = acc + y; with `weights` (one per row) acc = fma(w, y, acc); then one rounding to bf16. No rows give
+/// +0.
+void oracle_combine_row(const uint16_t* const* rows, const float* weights, int count, size_t hidden,
+                        uint16_t* out);
+
 /// Combined rows of `source`, bf16 bits [tokens x hidden]. `y[r]` are the rows that rank r returns, in the
-/// slots that dispatch gave them, combine_row_bytes() each. Sum in float from +0 over the token's ranks in
-/// ascending order: unweighted acc = acc + y; weighted acc = fma(w, y, acc) with w = rank_weight(); then one
-/// rounding to bf16. A token without ranks gives +0.
+/// slots that dispatch gave them, combine_row_bytes() each. Weights are those of rank_weight().
 std::vector<uint16_t> oracle_combine(const Shape& shape, const std::vector<SourceView>& sources,
                                      const std::vector<const void*>& y, int source, bool weighted);
 

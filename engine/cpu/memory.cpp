@@ -1,0 +1,140 @@
+#include "cpu/memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <utility>
+
+namespace ep::engine::cpu {
+
+namespace {
+
+std::string failure(const char* what, size_t bytes, int error) {
+  return std::string(what) + " of " + std::to_string(bytes >> 20) + " MiB: " + std::strerror(error);
+}
+
+int open_posix(std::string& name) {
+  for (int attempt = 0; attempt < 100; ++attempt) {
+    name = "/epready-engine-" + std::to_string(getpid()) + "-" + std::to_string(attempt);
+    const int fd = shm_open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd >= 0) {
+      shm_unlink(name.c_str());
+      return fd;
+    }
+    if (errno != EEXIST) return -1;
+  }
+  return -1;
+}
+
+/// First number in a file, or `otherwise` when there is none ("max" in control groups).
+uint64_t number_in(const std::string& path, uint64_t otherwise) {
+  std::ifstream file(path);
+  uint64_t value;
+  return file >> value ? value : otherwise;
+}
+
+/// "Name:   123 kB" in a /proc file, in bytes.
+uint64_t kilobytes_line(const char* path, const std::string& name) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    if (line.compare(0, name.size(), name) == 0)
+      return std::strtoull(line.c_str() + name.size(), nullptr, 10) << 10;
+  }
+  return 0;
+}
+
+constexpr uint64_t kUnlimited = ~uint64_t{0};
+
+/// What the tightest enclosing control group (version 2) still allows.
+uint64_t group_allows() {
+  std::ifstream file("/proc/self/cgroup");
+  uint64_t least = kUnlimited;
+  for (std::string line; std::getline(file, line);) {
+    if (line.compare(0, 3, "0::") != 0) continue;
+    for (std::string path = line.substr(3);; path = path.substr(0, path.find_last_of('/'))) {
+      const std::string folder = "/sys/fs/cgroup" + (path == "/" ? std::string() : path);
+      const uint64_t limit = number_in(folder + "/memory.max", kUnlimited);
+      const uint64_t used = number_in(folder + "/memory.current", 0);
+      if (limit != kUnlimited) least = std::min(least, limit > used ? limit - used : 0);
+      if (path.empty() || path == "/") break;
+    }
+  }
+  return least;
+}
+
+}  // namespace
+
+Mapping::~Mapping() {
+  if (data_ != nullptr) munmap(data_, size_);
+  if (fd_ >= 0) close(fd_);
+}
+
+void Mapping::swap(Mapping& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  std::swap(fd_, other.fd_);
+}
+
+std::string Mapping::shared(Backing backing, size_t bytes, Mapping& out) {
+  Mapping made;
+  std::string name;
+  made.fd_ = backing == Backing::kMemfd ? memfd_create("epready-engine", MFD_CLOEXEC) : open_posix(name);
+  if (made.fd_ < 0) {
+    const int error = errno;
+    return failure(backing == Backing::kMemfd ? "memfd_create" : "shm_open", bytes, error) +
+           (backing == Backing::kMemfd ? "; try --shm posix" : "; is /dev/shm mounted? try --shm memfd");
+  }
+  if (ftruncate(made.fd_, static_cast<off_t>(bytes)) != 0)
+    return failure("sizing shared memory", bytes, errno);
+  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, made.fd_, 0);
+  if (at == MAP_FAILED) return failure("mapping shared memory", bytes, errno);
+  madvise(at, bytes, MADV_HUGEPAGE);  // takes effect where the system allows it for shared memory
+  made.data_ = static_cast<char*>(at);
+  made.size_ = bytes;
+  out = std::move(made);
+  return {};
+}
+
+std::string Mapping::anonymous(size_t bytes, Mapping& out) {
+  Mapping made;
+  bytes = std::max<size_t>(bytes, 4096);
+  void* at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (at == MAP_FAILED) return failure("mapping private memory", bytes, errno);
+  madvise(at, bytes, MADV_HUGEPAGE);
+  made.data_ = static_cast<char*>(at);
+  made.size_ = bytes;
+  out = std::move(made);
+  return {};
+}
+
+std::string Mapping::reserve() {
+  const int error = posix_fallocate(fd_, 0, static_cast<off_t>(size_));
+  if (error == 0) return {};
+  return failure("reserving shared memory", size_, error) + "; use fewer --num-tokens or enlarge /dev/shm";
+}
+
+Budget memory_budget(Backing backing) {
+  Budget budget{kilobytes_line("/proc/meminfo", "MemAvailable:"), "memory available"};
+  if (budget.bytes == 0) budget.bytes = kUnlimited;
+  const uint64_t group = group_allows();
+  if (group < budget.bytes) budget = {group, "the control group's memory limit"};
+  if (backing == Backing::kPosix) {
+    struct statvfs shm = {};
+    const uint64_t room =
+        statvfs("/dev/shm", &shm) == 0 ? static_cast<uint64_t>(shm.f_bavail) * shm.f_frsize : uint64_t{0};
+    if (room < budget.bytes) budget = {room, "/dev/shm"};
+  }
+  return budget;
+}
+
+uint64_t proportional_bytes() {
+  return kilobytes_line("/proc/self/smaps_rollup", "Pss:");
+}
+
+}  // namespace ep::engine::cpu
