@@ -1,0 +1,12 @@
+// Makers of all commands, one a file; only commands.cpp reads this.
+#pragma once
+#include <memory>
+
+#include "cli/command.h"
+
+namespace ep {
+
+std::unique_ptr<Command> make_help();
+std::unique_ptr<Command> make_completion();
+
+}  // namespace ep
