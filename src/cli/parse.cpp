@@ -129,7 +129,7 @@ std::vector<std::string> command_names() {
 std::string unknown_command(const std::string& word, Lang lang) {
   auto near = closest(word, command_names());
   std::string text = fmt::format("epready: {} \"{}\"", lang == Lang::zh ? "没有这个命令：" : "no command", word);
-  if (near) text += fmt::format(lang == Lang::zh ? "；是否想用 \"{}\"？" : "; did you mean \"{}\"?", *near);
+  if (near) text += fmt::format(fmt::runtime(lang == Lang::zh ? "；是否想用 \"{}\"？" : "; did you mean \"{}\"?"), *near);
   text += fmt::format("\n{}: epready {}\n", lang == Lang::zh ? "下一步" : "next", near ? *near + " --help" : "help");
   return text;
 }
@@ -141,7 +141,7 @@ std::string usage_error(const CommandRow& row, const std::string& message, const
     std::string word = a.substr(0, a.find('='));
     if (!starts_with(word, "-") || std::find(words.begin(), words.end(), word) != words.end()) continue;
     if (auto near = closest(word, words)) {
-      text += fmt::format(lang == Lang::zh ? "；是否想用 {}？" : "; did you mean {}?", *near);
+      text += fmt::format(fmt::runtime(lang == Lang::zh ? "；是否想用 {}？" : "; did you mean {}?"), *near);
       break;
     }
   }
