@@ -1,4 +1,5 @@
-// The table of commands. Adding one: its file, its row here, its page in docs/commands/ and docs/zh/commands/.
+// The table of commands. Adding one: its file, its row here, its page in docs/commands/ and
+// docs/zh/commands/.
 #include "cli/command.h"
 #include "cli/rows.h"
 
@@ -8,7 +9,11 @@ const std::vector<CommandRow>& commands() {
   static const std::vector<CommandRow> table = {
       // name, group, summary (en, zh), takes --from, has --json, maker
       {"help", Group::help, {"Show a command's manual page", "显示某个命令的手册"}, false, false, make_help},
-      {"completion", Group::help, {"Print the completion script of a shell", "输出 shell 补全脚本"}, false, false,
+      {"completion",
+       Group::help,
+       {"Print the completion script of a shell", "输出 shell 补全脚本"},
+       false,
+       false,
        make_completion},
   };
   return table;

@@ -1,6 +1,7 @@
 // Context: how every command speaks. Results to stdout, talk to stderr, errors by the contract.
-#include <cstdio>
 #include <fmt/core.h>
+
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
@@ -8,7 +9,9 @@
 
 namespace ep {
 
-void Context::out(std::string_view text) const { std::fwrite(text.data(), 1, text.size(), stdout); }
+void Context::out(std::string_view text) const {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
 
 void Context::note(std::string_view text) const {
   std::fwrite(text.data(), 1, text.size(), stderr);
@@ -18,8 +21,12 @@ void Context::note(std::string_view text) const {
 int Context::report(const Error& error) const {
   if (json) {
     nlohmann::ordered_json j = {{"schema", "epready-error-1"}, {"tool", "epready"}};
-    j["error"] = {{"kind", to_string(error.kind)}, {"what", error.what}, {"where", error.where}, {"why", error.why},
-                  {"next", error.next}, {"trace", error.trace}};
+    j["error"] = {{"kind", to_string(error.kind)},
+                  {"what", error.what},
+                  {"where", error.where},
+                  {"why", error.why},
+                  {"next", error.next},
+                  {"trace", error.trace}};
     out(j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   }
   note("epready: " + error.text());
@@ -33,6 +40,8 @@ void Context::next(std::string_view command, Text why) const {
   out(line + "\n");
 }
 
-Result<std::unique_ptr<Host>> Context::open() const { return open_host(from); }
+Result<std::unique_ptr<Host>> Context::open() const {
+  return open_host(from);
+}
 
 }  // namespace ep

@@ -1,4 +1,5 @@
-// `help [COMMAND]`, `help --man COMMAND`: manual pages are docs/commands/*.md, compiled in; options come from the table.
+// `help [COMMAND]`, `help --man COMMAND`: manual pages are docs/commands/*.md, compiled in; options come from
+// the table.
 #include <fmt/core.h>
 
 #include "base/embedded.h"
@@ -45,8 +46,9 @@ std::string roff_line(std::string_view line) {
 
 std::string to_roff(const CommandRow& row, std::string_view markdown, Lang lang) {
   std::string name = replace_all(row.name, " ", "-");
-  std::string out = fmt::format(".TH EPREADY-{} 1 \"\" epready \"epready manual\"\n.SH NAME\nepready-{} \\- {}\n", name, name,
-                                roff_line(row.summary.in(lang)));
+  std::string out =
+      fmt::format(".TH EPREADY-{} 1 \"\" epready \"epready manual\"\n.SH NAME\nepready-{} \\- {}\n", name,
+                  name, roff_line(row.summary.in(lang)));
   bool code = false;
   for (auto line : lines(markdown)) {
     if (starts_with(line, "```")) {
@@ -76,7 +78,12 @@ class Help : public Command {
  public:
   std::vector<Option> options() override {
     return {{"command", {"Command to explain", "要说明的命令"}, &words_, {}, "COMMAND", false},
-            {"--man", {"Print the page as a manual page (roff)", "以 man 手册（roff）格式输出"}, &man_, {}, "", false}};
+            {"--man",
+             {"Print the page as a manual page (roff)", "以 man 手册（roff）格式输出"},
+             &man_,
+             {},
+             "",
+             false}};
   }
   int run(Context& c) override {
     if (words_.empty()) return c.out(overview(c.lang)), 0;
@@ -110,11 +117,15 @@ class Completion : public Command {
   }
   int run(Context& c) override {
     if (shell_ == "bash")
-      c.out("_epready() {\n  local IFS=$'\\n'\n  COMPREPLY=($(\"${COMP_WORDS[0]}\" __complete \"${COMP_WORDS[@]:1:COMP_CWORD}\" "
-            "2>/dev/null))\n}\ncomplete -o default -F _epready epready\n");
+      c.out(
+          "_epready() {\n  local IFS=$'\\n'\n  COMPREPLY=($(\"${COMP_WORDS[0]}\" __complete "
+          "\"${COMP_WORDS[@]:1:COMP_CWORD}\" "
+          "2>/dev/null))\n}\ncomplete -o default -F _epready epready\n");
     else if (shell_ == "zsh")
-      c.out("#compdef epready\n_epready() {\n  local -a found\n  found=(${(f)\"$(${words[1]} __complete ${words[2,CURRENT]} "
-            "2>/dev/null)\"})\n  compadd -a found || _files\n}\ncompdef _epready epready\n");
+      c.out(
+          "#compdef epready\n_epready() {\n  local -a found\n  found=(${(f)\"$(${words[1]} __complete "
+          "${words[2,CURRENT]} "
+          "2>/dev/null)\"})\n  compadd -a found || _files\n}\ncompdef _epready epready\n");
     else
       c.out("complete -c epready -a '(epready __complete (commandline -opc)[2..-1] (commandline -ct))'\n");
     return 0;
@@ -126,7 +137,11 @@ class Completion : public Command {
 
 }  // namespace
 
-std::unique_ptr<Command> make_help() { return std::make_unique<Help>(); }
-std::unique_ptr<Command> make_completion() { return std::make_unique<Completion>(); }
+std::unique_ptr<Command> make_help() {
+  return std::make_unique<Help>();
+}
+std::unique_ptr<Command> make_completion() {
+  return std::make_unique<Completion>();
+}
 
 }  // namespace ep

@@ -6,7 +6,8 @@
 #include "cli/parse.h"
 
 int main(int argc, char** argv) {
-  // A reader that goes away (| head) is an end of output, not a crash; write errors show in the exit code below.
+  // A reader that goes away (| head) is an end of output, not a crash; write errors show in the exit code
+  // below.
   std::signal(SIGPIPE, SIG_IGN);
 
   ep::Parsed parsed = ep::parse(argc, argv);
@@ -20,7 +21,9 @@ int main(int argc, char** argv) {
     code = parsed.command->run(parsed.context);
   } catch (const std::exception& e) {
     // Exceptions are our own bugs or an exhausted machine; everything expected is a Result.
-    std::fprintf(stderr, "epready: internal error: %s\n  next: run the same with EPREADY_DEBUG=1 and report it\n", e.what());
+    std::fprintf(stderr,
+                 "epready: internal error: %s\n  next: run the same with EPREADY_DEBUG=1 and report it\n",
+                 e.what());
     return 70;
   }
   // A full disk behind stdout must not look like success.

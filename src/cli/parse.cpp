@@ -1,12 +1,12 @@
 #include "cli/parse.h"
 
+#include <fmt/core.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
-#include <fmt/core.h>
 
 namespace ep {
 namespace {
@@ -55,7 +55,8 @@ Context base_context(int argc, const char* const* argv, Lang lang) {
   c.lang = lang;
   c.argv.assign(argv, argv + argc);
   c.terminal = isatty(STDOUT_FILENO);
-  c.color = c.terminal && !env_set("NO_COLOR") && std::string_view(std::getenv("TERM") ? std::getenv("TERM") : "") != "dumb";
+  c.color = c.terminal && !env_set("NO_COLOR") &&
+            std::string_view(std::getenv("TERM") ? std::getenv("TERM") : "") != "dumb";
   c.unicode = c.terminal && !env_set("NO_COLOR");
   winsize size{};
   if (c.terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) c.width = size.ws_col;
@@ -66,12 +67,22 @@ Context base_context(int argc, const char* const* argv, Lang lang) {
 void common_options(const CommandRow& row, Context& c, std::string& lang_word, std::vector<Option>& options) {
   if (row.takes_from)
     options.push_back({"--from",
-                       {"Read this instead of the live host: snapshot folder or archive, paste (file, folder, -), sample/NAME",
+                       {"Read this instead of the live host: snapshot folder or archive, paste (file, "
+                        "folder, -), sample/NAME",
                         "不读本机，而读：快照目录或归档、粘贴文本（文件、目录、-）、sample/NAME"},
-                       &c.from, {}, "PATH", false});
+                       &c.from,
+                       {},
+                       "PATH",
+                       false});
   if (row.has_json)
-    options.push_back({"--json", {"Machine-readable result on stdout", "在标准输出给出机器可读的结果"}, &c.json, {}, "", false});
-  options.push_back({"--lang", {"Language of human text", "文本语言"}, &lang_word, {"en", "zh"}, "LANG", false});
+    options.push_back({"--json",
+                       {"Machine-readable result on stdout", "在标准输出给出机器可读的结果"},
+                       &c.json,
+                       {},
+                       "",
+                       false});
+  options.push_back(
+      {"--lang", {"Language of human text", "文本语言"}, &lang_word, {"en", "zh"}, "LANG", false});
 }
 
 void bind(CLI::App& app, const Option& o, Lang lang) {
@@ -128,14 +139,19 @@ std::vector<std::string> command_names() {
 
 std::string unknown_command(const std::string& word, Lang lang) {
   auto near = closest(word, command_names());
-  std::string text = fmt::format("epready: {} \"{}\"", lang == Lang::zh ? "没有这个命令：" : "no command", word);
-  if (near) text += fmt::format(fmt::runtime(lang == Lang::zh ? "；是否想用 \"{}\"？" : "; did you mean \"{}\"?"), *near);
-  text += fmt::format("\n{}: epready {}\n", lang == Lang::zh ? "下一步" : "next", near ? *near + " --help" : "help");
+  std::string text =
+      fmt::format("epready: {} \"{}\"", lang == Lang::zh ? "没有这个命令：" : "no command", word);
+  if (near)
+    text +=
+        fmt::format(fmt::runtime(lang == Lang::zh ? "；是否想用 \"{}\"？" : "; did you mean \"{}\"?"), *near);
+  text += fmt::format("\n{}: epready {}\n", lang == Lang::zh ? "下一步" : "next",
+                      near ? *near + " --help" : "help");
   return text;
 }
 
-std::string usage_error(const CommandRow& row, const std::string& message, const std::vector<std::string>& args,
-                        const std::vector<std::string>& words, Lang lang) {
+std::string usage_error(const CommandRow& row, const std::string& message,
+                        const std::vector<std::string>& args, const std::vector<std::string>& words,
+                        Lang lang) {
   std::string text = fmt::format("epready {}: {}", row.name, message);
   for (const auto& a : args) {
     std::string word = a.substr(0, a.find('='));
@@ -169,27 +185,30 @@ std::string command_help(const CommandRow& row, const std::vector<Option>& optio
   }
   for (const auto& o : options) list += option_line(o, lang);
   return fmt::format("{}\n\n{}: {} [{}]{}\n\n{}\n{}: epready help {}\n", row.summary.in(lang),
-                     lang == Lang::zh ? "用法" : "Usage", usage, lang == Lang::zh ? "选项" : "options", positionals, list,
-                     lang == Lang::zh ? "手册" : "manual", row.name);
+                     lang == Lang::zh ? "用法" : "Usage", usage, lang == Lang::zh ? "选项" : "options",
+                     positionals, list, lang == Lang::zh ? "手册" : "manual", row.name);
 }
 
 }  // namespace
 
 std::string overview(Lang lang) {
-  std::string out = fmt::format(
-      "epready {} - {}\n\n{}: epready COMMAND [options]\n", EP_VERSION,
-      lang == Lang::zh ? "把 GPU 主机从裸系统带到经过验证的专家并行通信栈"
-                       : "takes a GPU host from bare system to a verified expert-parallel communication stack",
-      lang == Lang::zh ? "用法" : "Usage");
+  std::string out =
+      fmt::format("epready {} - {}\n\n{}: epready COMMAND [options]\n", EP_VERSION,
+                  lang == Lang::zh
+                      ? "把 GPU 主机从裸系统带到经过验证的专家并行通信栈"
+                      : "takes a GPU host from bare system to a verified expert-parallel communication stack",
+                  lang == Lang::zh ? "用法" : "Usage");
   for (const auto& g : kGroups) {
     std::string block;
     for (const auto& row : commands())
       if (row.group == g.group) block += fmt::format("  {}{}\n", pad(row.name, 14), row.summary.in(lang));
     if (!block.empty()) out += fmt::format("\n{}\n{}", g.title.in(lang), block);
   }
-  out += lang == Lang::zh ? "\n下一步: epready up      （先看看：epready facts；没有 GPU 也可试：epready plan --from sample/gcp-a4-fresh）\n"
-                          : "\nnext: epready up      (look first: epready facts; try without a GPU: epready plan --from "
-                            "sample/gcp-a4-fresh)\n";
+  out += lang == Lang::zh
+             ? "\n下一步: epready up      （先看看：epready facts；没有 GPU 也可试：epready plan --from "
+               "sample/gcp-a4-fresh）\n"
+             : "\nnext: epready up      (look first: epready facts; try without a GPU: epready plan --from "
+               "sample/gcp-a4-fresh)\n";
   return out;
 }
 
@@ -216,7 +235,8 @@ Parsed parse(int argc, const char* const* argv) {
     words.erase(words.begin(), words.begin() + long(n));
   }
   if (words.empty() || words[0] == "--help" || words[0] == "-h") return p.text = overview(lang), std::move(p);
-  if (words[0] == "--version" || words[0] == "version") return p.text = fmt::format("epready {}\n", EP_VERSION), std::move(p);
+  if (words[0] == "--version" || words[0] == "version")
+    return p.text = fmt::format("epready {}\n", EP_VERSION), std::move(p);
   if (words[0] == "__complete") {
     for (auto& w : complete({words.begin() + 1, words.end()})) p.text += w + "\n";
     return p;
@@ -240,7 +260,8 @@ Parsed parse(int argc, const char* const* argv) {
   bool help = false;
   app.add_flag("-h,--help", help);
   for (const auto& o : options) bind(app, o, lang);
-  if (std::find(args.begin(), args.end(), "--help") != args.end() || std::find(args.begin(), args.end(), "-h") != args.end()) {
+  if (std::find(args.begin(), args.end(), "--help") != args.end() ||
+      std::find(args.begin(), args.end(), "-h") != args.end()) {
     p.text = command_help(*row, options, lang);
     p.command.reset();
     return p;
@@ -268,10 +289,12 @@ std::vector<std::string> complete(const std::vector<std::string>& words) {
     if (starts_with(w, last)) out.emplace_back(w);
   };
   if (!row) {
-    for (const auto& r : commands()) offer(std::string_view(r.name).substr(0, std::string_view(r.name).find(' ')));
+    for (const auto& r : commands())
+      offer(std::string_view(r.name).substr(0, std::string_view(r.name).find(' ')));
   } else {
     for (const auto& r : commands())  // second words: "env l" -> lint
-      if (used == 1 && before.size() == 1 && starts_with(r.name, before[0] + " ")) offer(r.name + before[0].size() + 1);
+      if (used == 1 && before.size() == 1 && starts_with(r.name, before[0] + " "))
+        offer(r.name + before[0].size() + 1);
     auto command = row->make();
     auto options = command->options();
     Context scratch;
@@ -279,7 +302,8 @@ std::vector<std::string> complete(const std::vector<std::string>& words) {
     common_options(*row, scratch, lang_word, options);
     for (const auto& o : options) {  // values of the option before the cursor
       auto names = split(o.names, ',');
-      bool here = !before.empty() && std::any_of(names.begin(), names.end(), [&](auto n) { return trim(n) == before.back(); });
+      bool here = !before.empty() &&
+                  std::any_of(names.begin(), names.end(), [&](auto n) { return trim(n) == before.back(); });
       if (here) {
         for (const auto& c : o.choices) offer(c);
         if (!o.choices.empty()) return out;

@@ -19,7 +19,8 @@ struct Parsed {
 /// Never throws, never exits. Usage errors: exit code 2, text with "did you mean" and the next command.
 Parsed parse(int argc, const char* const* argv);
 
-/// Options of a command as a man page and the help command list them, one a line: names, value, help, choices.
+/// Options of a command as a man page and the help command list them, one a line: names, value, help,
+/// choices.
 std::string options_text(const CommandRow& row, Lang lang);
 /// Overview of all commands by group.
 std::string overview(Lang lang);

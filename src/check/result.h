@@ -1,0 +1,28 @@
+// Short makers of check results, and the one rule for facts that are not known: they never pass.
+#pragma once
+#include "check/check.h"
+
+namespace ep::check_detail {
+
+inline CheckResult pass(std::string seen, std::string where) {
+  return {{Verdict::pass, std::move(seen)}, {std::move(where), 0, {}}, {}};
+}
+inline CheckResult bad(Verdict v, std::string reason, std::string where, std::string next) {
+  return {{v, std::move(reason)}, {std::move(where), 0, {}}, std::move(next)};
+}
+inline CheckResult skip(std::string reason) {
+  return {{Verdict::skip, std::move(reason)}, {}, {}};
+}
+/// A fact that is not known gives UNKNOWN with its own reason.
+template <class T>
+CheckResult unknown(const Fact<T>& f, const Words& w, std::string next = {}) {
+  std::string kind = f.known == Known::absent      ? w("absent", "不存在")
+                     : f.known == Known::malformed ? w("malformed", "格式不对")
+                                                   : w("unreadable", "不可读");
+  return {{Verdict::unknown, f.why.empty() ? kind : kind + ": " + f.why}, {f.where, 0, {}}, std::move(next)};
+}
+inline CheckResult no_gpu(const Words& w) {
+  return skip(w("no NVIDIA GPU here", "本机没有 NVIDIA GPU"));
+}
+
+}  // namespace ep::check_detail
