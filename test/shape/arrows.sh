@@ -24,7 +24,7 @@ allow check facts recipe base
 allow plan facts recipe base
 allow doctor facts recipe base
 allow apply plan facts recipe host base
-allow verify check plan facts recipe host base
+allow verify bench check plan facts recipe host base
 allow bench recipe host base
 allow render plan recipe facts base
 allow report verify bench doctor check plan render apply facts recipe base

@@ -1,0 +1,190 @@
+#include "verify/verify.h"
+
+#include "check/check.h"
+
+namespace ep {
+namespace {
+
+class Run {
+ public:
+  Run(const Facts& facts, const VerifyOptions& options) : facts_(facts), options_(options), w_{options.lang} {
+    report_.level = options.level;
+    report_.lane = options.lane;
+  }
+
+  VerifyReport all() {
+    level_1();
+    if (options_.level >= 2) level_2();
+    for (int level = 3; level <= options_.level; ++level)
+      add({fmt::format("level.{}", level),
+           level == 3 ? w_("two nodes", "两个节点") : w_("all nodes", "所有节点"),
+           "gate",
+           {Verdict::not_run, w_("runs between nodes are not in this version", "此版本尚不支持跨节点运行")},
+           {},
+           "epready verify -r 2"});
+    report_.overall = summary(report_.items);
+    return std::move(report_);
+  }
+
+ private:
+  void add(VerifyItem item) {
+    if (options_.on_item) options_.on_item(item);
+    report_.items.push_back(std::move(item));
+  }
+
+  unsigned lane_bits() const {
+    return options_.lane == "v1" ? kLaneV1 : options_.lane == "v2" ? kLaneV2 : unsigned(kLaneLocal);
+  }
+
+  void level_1() {
+    for (auto& c : run_checks(facts_, lane_bits(), options_.lang))
+      add({c.row->id, std::string(c.row->title.in(options_.lang)), "consistency", c.result.outcome,
+           c.result.evidence, c.result.next});
+  }
+
+  /// Level 2 must not load a host that level 1 found broken, nor a GPU that someone uses.
+  bool gates() {
+    bool open = true;
+    for (const auto& item : report_.items) open &= item.outcome.verdict != Verdict::fail;
+    if (!open) {
+      add({"gate.level1",
+           w_("level 1 is good", "第 1 级通过"),
+           "gate",
+           {Verdict::fail,
+            w_("level 1 has failures; level 2 would measure them", "第 1 级有失败项；第 2 级没有意义")},
+           {},
+           "epready verify -r 1"});
+      return false;
+    }
+    for (const auto& g : facts_.gpus) {
+      if (!options_.bench.gpu) break;
+      if (g.in_use.ok() && *g.in_use) {
+        add({"gate.idle",
+             w_("GPUs are idle", "GPU 空闲"),
+             "gate",
+             {Verdict::fail, w_("GPU {} is in use; a run would disturb it and measure it",
+                                "GPU {} 正在使用；运行会干扰它", g.index)},
+             {g.in_use.where, 0, {}},
+             "nvidia-smi"});
+        return false;
+      }
+      if (!g.in_use.ok()) {
+        add({"gate.idle",
+             w_("GPUs are idle", "GPU 空闲"),
+             "gate",
+             {Verdict::unknown,
+              w_("cannot tell whether GPU {} is in use", "无法判断 GPU {} 是否在使用", g.index)},
+             {g.in_use.where, 0, {}},
+             "nvidia-smi"});
+        return false;
+      }
+    }
+    return true;
+  }
+
+  void level_2() {
+    if (!gates()) return;
+    if (options_.lane != "local") {
+      add({"lane." + options_.lane,
+           w_("the lane's own test", "该通道自己的测试"),
+           "correctness",
+           {Verdict::not_run, w_("runs of lane {} are not in this version; the local lane is",
+                                 "此版本不运行 {} 通道；可运行 local 通道", options_.lane)},
+           {},
+           "epready verify -r 2 --lane local"});
+      return;
+    }
+    auto result = run_bench(options_.bench, options_.on_line, options_.interrupt);
+    if (!result) {
+      const Error& e = result.error();
+      report_.interrupted = e.kind == ErrorKind::interrupted;
+      Verdict v =
+          e.kind == ErrorKind::absent || e.kind == ErrorKind::interrupted ? Verdict::not_run : Verdict::fail;
+      add({"engine.run",
+           w_("the engine runs", "引擎运行"),
+           "correctness",
+           {v, e.what + (e.why.empty() ? "" : ": " + e.why)},
+           {e.where, 0, {}},
+           e.next});
+      return;
+    }
+    report_.bench = *result;
+    judge(*result);
+  }
+
+  void judge(const BenchResult& r) {
+    Outcome right =
+        r.outcome.verdict == Verdict::warn
+            ? Outcome{Verdict::pass, w_("{} rows right, bit for bit", "{} 行逐位正确", r.rows_checked)}
+            : r.outcome;
+    if (right.verdict == Verdict::pass)
+      right.reason = w_("{} rows right, bit for bit", "{} 行逐位正确", r.rows_checked);
+    add({"tokens.right",
+         w_("every token arrives and combines right", "每个 token 的分发与合并都正确"),
+         "correctness",
+         right,
+         {r.device, 0, {}},
+         right.verdict == Verdict::pass ? "" : "epready bench --json"});
+    if (!r.scaled_down_why.empty())
+      add({"tokens.scale",
+           w_("the shape is the one asked for", "规模与要求一致"),
+           "gate",
+           {Verdict::warn, w_("{} tokens a rank instead of {}: {}", "每个 rank {} 个 token，要求 {}：{}",
+                              r.num_tokens, r.requested_tokens, r.scaled_down_why)},
+           {},
+           "epready bench --num-tokens " + std::to_string(r.num_tokens)});
+    for (const auto& p : r.phases) {
+      if (!p.ceiling_time) continue;
+      bool slow = p.min_share > 0 && p.ceiling_share < p.min_share;
+      std::string seen = w_("{:.2f} GB/s, {:.0f} % of the ceiling {:.2f} GB/s measured in the same run",
+                            "{:.2f} GB/s，为同次测得上限 {2:.2f} GB/s 的 {1:.0f} %", p.gbps,
+                            p.ceiling_share * 100, p.ceiling_gbps);
+      add({"speed." + p.name,
+           w_("{} is fast", "{} 的速度", p.name),
+           "speed",
+           {slow ? Verdict::warn : Verdict::pass, seen},
+           {p.ceiling_what, 0, {}},
+           slow ? "epready bench (when the host is quiet)" : ""});
+    }
+  }
+
+  const Facts& facts_;
+  const VerifyOptions& options_;
+  Words w_;
+  VerifyReport report_;
+};
+
+}  // namespace
+
+VerifyReport verify(const Facts& facts, const VerifyOptions& options) {
+  return Run(facts, options).all();
+}
+
+Outcome summary(const std::vector<VerifyItem>& items) {
+  if (items.empty()) return {Verdict::unknown, "nothing was looked at"};
+  Outcome out{Verdict::skip, items[0].outcome.reason};
+  bool any_pass = false;
+  for (const auto& i : items) {
+    any_pass |= i.outcome.verdict == Verdict::pass;
+    if (i.outcome.verdict == Verdict::skip || i.outcome.verdict == Verdict::pass) continue;
+    Verdict w = worst(out.verdict, i.outcome.verdict);
+    if (w != out.verdict) out = {w, i.id + ": " + i.outcome.reason};
+  }
+  if (out.verdict == Verdict::skip && any_pass) out = {Verdict::pass, {}};
+  return out;
+}
+
+int VerifyReport::exit_code() const {
+  if (interrupted) return 5;
+  switch (overall.verdict) {
+    case Verdict::pass:
+    case Verdict::warn:
+      return 0;
+    case Verdict::fail:
+      return 1;
+    default:
+      return 3;
+  }
+}
+
+}  // namespace ep

@@ -1,0 +1,52 @@
+// Levels of proof. 1: facts, ABI and consistency, seconds, changes nothing. 2: one node, real tokens between
+// ranks. 3 and 4 need several nodes. Gates fail closed: what a level stands on is judged before anything is
+// loaded.
+#pragma once
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/finding.h"
+#include "base/words.h"
+#include "bench/bench.h"
+#include "facts/facts.h"
+
+namespace ep {
+
+struct VerifyItem {
+  std::string id, title, group;  ///< group: gate, consistency, correctness, path, speed
+  Outcome outcome;
+  Evidence evidence;
+  std::string next;
+};
+
+struct VerifyOptions {
+  int level = 1;
+  std::string lane = "local";  ///< local, v1, v2
+  BenchRequest bench;          ///< shape of level 2
+  bool skip_bench = false;     ///< level 2 without speed: correctness only
+  Lang lang = Lang::en;
+  std::function<void(const VerifyItem&)> on_item;  ///< as they come
+  std::function<void(std::string_view)> on_line;   ///< the engine's talk
+  const std::atomic<bool>* interrupt = nullptr;
+};
+
+struct VerifyReport {
+  int level = 1;
+  std::string lane;
+  std::vector<VerifyItem> items;
+  std::optional<BenchResult> bench;  ///< of level 2
+  bool interrupted = false;
+  Outcome overall;  ///< worst of the items that matter; reason names the first of them
+  /// 0 PASS or WARN, 1 FAIL, 3 UNKNOWN or not run, 5 interrupted.
+  int exit_code() const;
+};
+
+/// Runs the levels up to `level` for a lane. Level 1 reads facts only; level 2 starts the engine.
+VerifyReport verify(const Facts& facts, const VerifyOptions& options);
+/// What the items amount to.
+Outcome summary(const std::vector<VerifyItem>& items);
+
+}  // namespace ep

@@ -1,0 +1,74 @@
+#include "verify/verify.h"
+
+#include <cstdlib>
+
+using namespace ep;
+
+namespace {
+VerifyItem item(Verdict v) {
+  return {"x", "x", "gate", {v, "because"}, {}, {}};
+}
+}  // namespace
+
+TEST(Verify, SummaryIsTheWorstAndNeverPassWithoutEvidence) {
+  EXPECT_EQ(summary({}).verdict, Verdict::unknown);
+  EXPECT_EQ(summary({item(Verdict::skip)}).verdict, Verdict::skip);
+  EXPECT_EQ(summary({item(Verdict::pass), item(Verdict::skip)}).verdict, Verdict::pass);
+  EXPECT_EQ(summary({item(Verdict::pass), item(Verdict::unknown)}).verdict, Verdict::unknown);
+  EXPECT_EQ(summary({item(Verdict::unknown), item(Verdict::fail)}).verdict, Verdict::fail);
+  EXPECT_EQ(summary({item(Verdict::warn), item(Verdict::not_run)}).verdict, Verdict::warn);
+}
+
+TEST(Verify, ExitCodes) {
+  VerifyReport r;
+  for (auto [v, code] : {std::pair{Verdict::pass, 0},
+                         {Verdict::warn, 0},
+                         {Verdict::fail, 1},
+                         {Verdict::unknown, 3},
+                         {Verdict::not_run, 3},
+                         {Verdict::skip, 3}}) {
+    r.overall.verdict = v;
+    EXPECT_EQ(r.exit_code(), code);
+  }
+  r.interrupted = true;
+  EXPECT_EQ(r.exit_code(), 5);
+}
+
+TEST(Verify, BusyGpuClosesTheGate) {
+  Facts f;
+  Gpu g;
+  g.index = 0;
+  g.in_use = known(true, "probe:apps");
+  f.gpus = {g};
+  f.limits.shm_bytes = known<uint64_t>(8ull << 30, "/dev/shm");
+  f.cpu.memory_available_bytes = known<uint64_t>(64ull << 30, "/proc/meminfo");
+  VerifyOptions o;
+  o.level = 2;
+  o.bench.gpu = true;
+  auto r = verify(f, o);
+  EXPECT_EQ(r.overall.verdict, Verdict::fail);
+  EXPECT_FALSE(r.bench.has_value());
+  EXPECT_EQ(r.items.back().id, "gate.idle");
+}
+
+TEST(Verify, SmallShmClosesTheGate) {
+  Facts f;
+  f.limits.shm_bytes = known<uint64_t>(64u << 20, "/dev/shm");
+  f.cpu.memory_available_bytes = known<uint64_t>(64ull << 30, "/proc/meminfo");
+  VerifyOptions o;
+  o.level = 2;
+  auto r = verify(f, o);
+  EXPECT_EQ(r.overall.verdict, Verdict::fail);
+  EXPECT_FALSE(r.bench.has_value());
+}
+
+TEST(Verify, LevelsThatAreNotThereSayNotRun) {
+  Facts f;
+  f.limits.shm_bytes = known<uint64_t>(64u << 20, "/dev/shm");
+  VerifyOptions o;
+  o.level = 4;
+  auto r = verify(f, o);
+  int not_run = 0;
+  for (const auto& i : r.items) not_run += i.outcome.verdict == Verdict::not_run;
+  EXPECT_EQ(not_run, 2);
+}
