@@ -38,6 +38,9 @@ TEST(Text, ReadsNumbersWhole) {
 
 TEST(Text, SuggestsTheClosestWord) {
   EXPECT_EQ(edit_distance("kitten", "sitting"), 3u);
+  EXPECT_EQ(edit_distance("hlep", "help"), 1u);  // neighbours swapped: one slip of the hand
+  EXPECT_EQ(edit_distance("", "abc"), 3u);
+  EXPECT_EQ(edit_distance("abc", ""), 3u);
   EXPECT_EQ(closest("topolgy", {"plan", "topology"}), "topology");
   EXPECT_EQ(closest("FACT", {"facts", "plan"}), "facts");
   EXPECT_FALSE(closest("zzz", {"facts", "plan"}));

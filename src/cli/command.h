@@ -1,6 +1,7 @@
 // What a command is to the command line: a row in commands.cpp and one file that declares options and runs.
 // Only parse.cpp knows CLI11; only main.cpp knows exit codes of last resort.
 #pragma once
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 
 #include "base/result.h"
 #include "base/text.h"
+#include "report/look.h"
 
 namespace ep {
 
@@ -31,8 +33,7 @@ struct Context {
   std::string from;  ///< --from, where the command takes it
   bool json = false;
   Lang lang = Lang::en;
-  bool color = false, unicode = false, terminal = false;
-  int width = 100;                ///< columns of the terminal
+  Terminal terminal;              ///< what stdout can show
   std::vector<std::string> argv;  ///< as the user typed it, for "resume with" lines
 
   void out(std::string_view text) const;   ///< stdout, as is
@@ -44,7 +45,12 @@ struct Context {
   /// The host that --from names, or the live one.
   Result<std::unique_ptr<Host>> open() const;
   std::string_view tr(Text text) const { return text.in(lang); }
+  Look look() const { return {lang, terminal.color, terminal.unicode, terminal.width}; }
 };
+
+/// Set by Ctrl-C, SIGTERM and SIGHUP once a command called this; long work looks at it and unwinds to exit
+/// code 5.
+const std::atomic<bool>& interrupted();
 
 class Command {
  public:

@@ -1,13 +1,31 @@
 // Context: how every command speaks. Results to stdout, talk to stderr, errors by the contract.
 #include <fmt/core.h>
 
+#include <csignal>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
-#include "host/host.h"
 
 namespace ep {
+namespace {
+std::atomic<bool> interrupt_flag{false};
+extern "C" void on_signal(int) {
+  interrupt_flag.store(true);
+}
+}  // namespace
+
+const std::atomic<bool>& interrupted() {
+  static bool installed = [] {
+    struct sigaction action {};
+    action.sa_handler = on_signal;
+    action.sa_flags = SA_RESETHAND | SA_RESTART;  // a second Ctrl-C ends us at once
+    for (int s : {SIGINT, SIGTERM, SIGHUP}) sigaction(s, &action, nullptr);
+    return true;
+  }();
+  (void)installed;
+  return interrupt_flag;
+}
 
 void Context::out(std::string_view text) const {
   std::fwrite(text.data(), 1, text.size(), stdout);
@@ -38,10 +56,6 @@ void Context::next(std::string_view command, Text why) const {
   std::string line = fmt::format("{}: {}", tr({"next", "下一步"}), command);
   if (!why.en.empty()) line += fmt::format("   ({})", tr(why));
   out(line + "\n");
-}
-
-Result<std::unique_ptr<Host>> Context::open() const {
-  return open_host(from);
 }
 
 }  // namespace ep

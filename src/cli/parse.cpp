@@ -1,7 +1,6 @@
 #include "cli/parse.h"
 
 #include <fmt/core.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -27,11 +26,6 @@ constexpr GroupName kGroups[] = {
     {Group::help, {"Help", "帮助"}},
 };
 
-bool env_set(const char* name) {
-  const char* v = std::getenv(name);
-  return v && *v;
-}
-
 Lang lang_of_locale() {
   for (const char* name : {"LC_ALL", "LC_MESSAGES", "LANG"}) {
     const char* v = std::getenv(name);
@@ -54,12 +48,7 @@ Context base_context(int argc, const char* const* argv, Lang lang) {
   Context c;
   c.lang = lang;
   c.argv.assign(argv, argv + argc);
-  c.terminal = isatty(STDOUT_FILENO);
-  c.color = c.terminal && !env_set("NO_COLOR") &&
-            std::string_view(std::getenv("TERM") ? std::getenv("TERM") : "") != "dumb";
-  c.unicode = c.terminal && !env_set("NO_COLOR");
-  winsize size{};
-  if (c.terminal && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) c.width = size.ws_col;
+  c.terminal = look_at_terminal(STDOUT_FILENO);
   return c;
 }
 
@@ -101,16 +90,6 @@ void bind(CLI::App& app, const Option& o, Lang lang) {
   if (o.required) made->required();
 }
 
-std::string first_name(const std::string& names) {
-  // The longest alias reads best: "--output" rather than "-o".
-  std::string best;
-  for (auto n : split(names, ',')) {
-    auto t = trim(n);
-    if (t.size() > best.size()) best = t;
-  }
-  return best;
-}
-
 std::vector<std::string> option_words(const std::vector<Option>& options) {
   std::vector<std::string> words;
   for (const auto& o : options)
@@ -149,20 +128,20 @@ std::string unknown_command(const std::string& word, Lang lang) {
   return text;
 }
 
-std::string usage_error(const CommandRow& row, const std::string& message,
-                        const std::vector<std::string>& args, const std::vector<std::string>& words,
-                        Lang lang) {
-  std::string text = fmt::format("epready {}: {}", row.name, message);
+/// An option that the command does not have explains itself better than CLI11's list of what was left over.
+std::string usage_error(const CommandRow& row, std::string message, const std::vector<std::string>& args,
+                        const std::vector<std::string>& words, Lang lang) {
+  bool zh = lang == Lang::zh;
   for (const auto& a : args) {
     std::string word = a.substr(0, a.find('='));
-    if (!starts_with(word, "-") || std::find(words.begin(), words.end(), word) != words.end()) continue;
-    if (auto near = closest(word, words)) {
-      text += fmt::format(fmt::runtime(lang == Lang::zh ? "；是否想用 {}？" : "; did you mean {}?"), *near);
-      break;
-    }
+    if (!starts_with(word, "-") || word == "-" || std::find(words.begin(), words.end(), word) != words.end()) continue;
+    if (parse_double(word)) continue;  // a negative number is a value
+    message = fmt::format("{} {}", zh ? "没有这个选项：" : "no option", word);
+    if (auto near = closest(word, words))
+      message += fmt::format(fmt::runtime(zh ? "；是否想用 {}？" : "; did you mean {}?"), *near);
+    break;
   }
-  text += fmt::format("\n{}: epready {} --help\n", lang == Lang::zh ? "下一步" : "next", row.name);
-  return text;
+  return fmt::format("epready {}: {}\n{}: epready {} --help\n", row.name, message, zh ? "下一步" : "next", row.name);
 }
 
 std::string option_line(const Option& o, Lang lang) {

@@ -6,6 +6,7 @@
 
 namespace ep {
 
+std::unique_ptr<Command> make_bench();
 std::unique_ptr<Command> make_help();
 std::unique_ptr<Command> make_completion();
 
