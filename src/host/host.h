@@ -44,13 +44,15 @@ class Host {
   /// What the user called it: "this machine", the snapshot's path, "paste of 3 files".
   virtual std::string name() const = 0;
 
-  /// Whole content, at most `limit` bytes. Errors: absent, unreadable (why). /sys attributes that answer
-  /// EINVAL, ENODATA or EIO when unset are `unreadable` with that word.
+  /// The content, or its first `limit` bytes when it is longer. Errors: absent, unreadable (why). /sys
+  /// attributes that answer EINVAL, ENODATA or EIO when unset are `unreadable` with that word. Links are
+  /// followed.
   virtual Result<std::string> read(const std::string& path, size_t limit = 4u << 20) const = 0;
   /// Names in a directory, sorted, without . and ..
   virtual Result<std::vector<std::string>> list(const std::string& path) const = 0;
   /// Target of a symbolic link, as written.
   virtual Result<std::string> link(const std::string& path) const = 0;
+  /// Follows links; a link whose target is absent answers as type `link`.
   virtual Result<FileInfo> info(const std::string& path) const = 0;
   virtual Result<SpaceInfo> space(const std::string& path) const = 0;
   /// Runs (live) or looks up (snapshot, paste) a probe by its name in the probe table.
@@ -64,7 +66,7 @@ class Host {
 /// The running machine. `root` is "/" except in tests and for a mounted image.
 std::unique_ptr<Host> live_host(std::string root = "/");
 /// A folder written by `epready snapshot` (or a .tar/.tar.gz of one), or a sample embedded in the program
-/// ("sample/NAME").
+/// ("sample/NAME"; data/samples/NAME.snap).
 Result<std::unique_ptr<Host>> snapshot_host(const std::string& path);
 /// Free text with tool outputs in it: a file, a folder of files, several of them, or "-" (standard input,
 /// given as text).
@@ -73,9 +75,6 @@ Result<std::unique_ptr<Host>> paste_host(const std::vector<std::string>& paths);
 /// tried.
 Result<std::unique_ptr<Host>> open_host(const std::string& from);
 
-/// Wraps a host, passes everything through, and remembers it; `write` stores a snapshot folder atomically:
-/// root/ (files, links kept as links), probe/NAME.{out,err,json}, manifest.json. hwloc can load root/ as
-/// fsroot.
-class Recorder;
+// What a host was asked and answered is remembered by host/recorder.h and stored by host/snapshot.h.
 
 }  // namespace ep
