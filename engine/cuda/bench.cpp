@@ -1,0 +1,444 @@
+// Cases that measure: ceilings of the link, the table of one shape, and a search over tilings. What they time
+// is checked in the same iterations.
+#include <algorithm>
+#include <cstdio>
+
+#include "cases.h"
+#include "failure.h"
+#include "json.h"
+#include "measure.h"
+#include "peers.h"
+#include "verify.h"
+
+namespace ep::engine::gpu {
+
+namespace {
+
+double mean_over_ranks(Group& group, double mine) {
+  double sum = 0;
+  for (const double v : group.gather(mine)) sum += v;
+  return sum / group.size();
+}
+
+std::string fixed(double value, int digits = 1) {
+  char buffer[64];
+  std::snprintf(buffer, sizeof buffer, "%.*f", digits, value);
+  return buffer;
+}
+
+/// Everything that the measurements of one shape share.
+struct Bench {
+  Rank& rank;
+  Meter& meter;
+  Verifier& data;
+  const Options& options;
+  BenchReport& report;
+  Summary store_ceiling, load_ceiling;
+  std::string store_what, load_what;
+  double wire_rows, logical_rows;
+
+  Plan plan(bool graph = false) const {
+    Plan p;
+    p.iters = options.iters;
+    p.warmup = options.warmup;
+    p.cold = !options.warm;
+    p.graph = graph;
+    return p;
+  }
+  void keep_checks() {
+    const HashTotals totals = data.take_hashes();
+    uint64_t rows = 0, wrong = 0;
+    for (const uint64_t v : rank.group().gather(totals.rows)) rows += v;
+    for (const uint64_t v : rank.group().gather(totals.wrong)) wrong += v;
+    report.rows_checked += rows;
+    report.mismatches += wrong;
+    const std::string first = first_text(rank.group(), totals.first);
+    if (report.first_mismatch.empty()) report.first_mismatch = first;
+  }
+  void add(const char* name, const std::string& mode, Summary time, bool combine, double min_share) {
+    const Shape& s = rank.shape();
+    const double row = combine ? static_cast<double>(s.combine_row_bytes())
+                               : static_cast<double>(s.row_bytes() + s.scale_row_bytes());
+    PhaseResult p;
+    p.name = name;
+    p.mode = mode;
+    p.bytes_logical = logical_rows * row;
+    p.bytes_wire = wire_rows * row;
+    p.time_us = time;
+    const Summary& ceiling = combine ? load_ceiling : store_ceiling;
+    p.has_ceiling = ceiling.count > 0;
+    p.ceiling_us = ceiling;
+    p.ceiling_what = combine ? load_what : store_what;
+    p.min_share = p.has_ceiling ? min_share : 0;
+    report.phases.push_back(p);
+  }
+  Summary dispatch(const Plan& p, bool cached) {
+    return meter.time(
+        p,
+        [&] {
+          if (!cached) data.poison_dispatch();
+        },
+        [&] { rank.dispatch(cached); }, [&] { data.hash_dispatch(); });
+  }
+  Summary combine(const Plan& p, CombineMode mode, bool weighted) {
+    return meter.time(
+        p, [&] { data.poison_combine(); }, [&] { rank.combine(mode, weighted); },
+        [&] { data.hash_combine(weighted); });
+  }
+};
+
+/// The same bytes by plain means, both directions of every link at once: what the phases are compared with.
+void measure_ceilings(Bench& b) {
+  if (b.rank.group().size() < 2) return;
+  const Shape& s = b.rank.shape();
+  const int sms = b.rank.max_ctas();
+  struct Way {
+    Probe kind;
+    const char* name;
+  };
+  const auto best = [&](std::initializer_list<Way> ways, size_t bytes, Summary& out, std::string& what) {
+    for (const Way& w : ways) {
+      if (!b.rank.limits().bulk && (w.kind == Probe::kBulkStore || w.kind == Probe::kBulkLoad)) continue;
+      const Summary t = b.meter.time(b.plan(), [&] { b.meter.move_plain(w.kind, sms, bytes); });
+      if (out.count == 0 || t.median < out.median) {
+        out = t;
+        what = std::string(w.name) + ", same remote bytes, all directions at once, " + std::to_string(sms) +
+               " SMs";
+      }
+    }
+  };
+  const size_t rows = b.data.rows_out();
+  best({{Probe::kBulkStore, "bulk stores"}, {Probe::kPlainStore, "16-byte stores"}},
+       rows * (s.row_bytes() + s.scale_row_bytes()), b.store_ceiling, b.store_what);
+  best({{Probe::kBulkLoad, "bulk loads"},
+        {Probe::kPlainLoad, "16-byte loads"},
+        {Probe::kBulkStore, "bulk stores"},
+        {Probe::kPlainStore, "16-byte stores"}},
+       rows * s.combine_row_bytes(), b.load_ceiling, b.load_what);
+}
+
+/// Device timestamps of one dispatch: for each step, the last block relative to the first start.
+void add_breakdown(Bench& b, bool combine) {
+  const int blocks = combine ? b.rank.combine_tile().ctas : b.rank.dispatch_tile().ctas;
+  const size_t words = static_cast<size_t>(blocks) * kStampCount;
+  const Buffer stamps(words * 8);
+  std::vector<uint64_t> host(words);
+  std::vector<std::vector<double>> steps(5);
+  for (int i = 0; i < 15; ++i) {
+    EP_CUDA(cudaMemsetAsync(stamps.as(), 0, words * 8, b.rank.stream()));
+    b.meter.run(
+        {1, 0, !b.options.warm, false}, [] {},
+        [&] {
+          if (combine)
+            b.rank.combine(CombineMode::kPull, false, stamps.as<uint64_t>());
+          else
+            b.rank.dispatch(false, stamps.as<uint64_t>());
+        },
+        [] {});
+    EP_CUDA(cudaMemcpy(host.data(), stamps.as(), words * 8, cudaMemcpyDeviceToHost));
+    uint64_t start = ~uint64_t{0};
+    for (int c = 0; c < blocks; ++c)
+      start = std::min(start, host[static_cast<size_t>(c) * kStampCount + kStampStart]);
+    for (int k = 0; k < 5; ++k) {
+      double last = 0;
+      for (int c = 0; c < blocks; ++c) {
+        const uint64_t at = host[static_cast<size_t>(c) * kStampCount + static_cast<size_t>(k)];
+        if (at >= start) last = std::max(last, static_cast<double>(at - start) * 1e-3);
+      }
+      steps[static_cast<size_t>(k)].push_back(last);
+    }
+  }
+  const char* dispatch_names[] = {"blocks started", "counts known", "first rows stored", "rows drained",
+                                  "peers' rows landed"};
+  const char* combine_names[] = {"blocks started", "peers ready", "first rows here", "", "rows added"};
+  for (size_t k = 0; k < 5; ++k) {
+    const Summary s = summarize(max_over_ranks(b.rank.group().gather_samples(steps[k])));
+    const char* name = combine ? combine_names[k] : dispatch_names[k];
+    if (*name != 0)
+      b.report.notes.push_back(
+          {std::string(combine ? "combine" : "dispatch") + " us until " + name, fixed(s.median, 2)});
+  }
+}
+
+void sweep_sms(Bench& b) {
+  const Tuning dispatch = b.options.dispatch_tuning(), combine = b.options.combine_tuning();
+  double full[2] = {0, 0};
+  std::string knee[2];
+  for (const int sms : {b.rank.max_ctas(), 64, 32, 24, 16, 8, 4}) {
+    if (sms > b.rank.max_ctas() || (sms == b.rank.max_ctas() && full[0] > 0)) continue;
+    Tuning d = dispatch, c = combine;
+    d.ctas = c.ctas = sms;
+    b.rank.retune(d, c);
+    b.rank.reset();
+    const Summary td = b.dispatch(b.plan(), false), tc = b.combine(b.plan(), CombineMode::kPull, false);
+    b.keep_checks();
+    const std::string mode = std::to_string(sms) + " SMs";
+    b.add("dispatch", mode, td, false, 0);
+    b.add("combine", mode, tc, true, 0);
+    const double medians[2] = {td.median, tc.median};
+    for (int i = 0; i < 2; ++i) {
+      if (full[i] == 0) full[i] = medians[i];
+      if (medians[i] * 0.9 <= full[i]) knee[i] = std::to_string(sms);
+    }
+  }
+  b.report.notes.push_back({"fewest SMs with 0.9 of the full rate, dispatch", knee[0]});
+  b.report.notes.push_back({"fewest SMs with 0.9 of the full rate, combine", knee[1]});
+  b.rank.retune(dispatch, combine);
+  b.rank.reset();
+}
+
+void run_phases(Bench& b) {
+  Rank& rank = b.rank;
+  const double judged = rank.shape().max_tokens >= 1024 ? 0.85 : 0;
+  b.add("dispatch", "full", b.dispatch(b.plan(), false), false, judged);
+  b.add("dispatch", "cached", b.dispatch(b.plan(), true), false, 0);
+  b.add("dispatch", "graph", b.dispatch(b.plan(true), false), false, 0);
+  b.data.fill_returns();
+  rank.finish();
+  rank.group().barrier();
+  b.add("combine", "pull", b.combine(b.plan(), CombineMode::kPull, false), true, judged);
+  b.add("combine", "weighted", b.combine(b.plan(), CombineMode::kPull, true), true, 0);
+  b.add("combine", "graph", b.combine(b.plan(true), CombineMode::kPull, false), true, 0);
+  b.add("combine", "plain", b.combine(b.plan(), CombineMode::kPullPlain, false), true, 0);
+  b.add("combine", "push", b.combine(b.plan(), CombineMode::kPush, false), true, 0);
+  const Summary both = b.meter.time(
+      b.plan(), [&] { b.data.poison_combine(); },
+      [&] {
+        rank.dispatch();
+        rank.combine(CombineMode::kPull, false);
+      },
+      [&] { b.data.hash_combine(false); });
+  b.add("roundtrip", "full", both, true, 0);
+  b.report.phases.back().has_ceiling = false;
+  b.keep_checks();
+  Plan warm = b.plan();
+  warm.cold = false;
+  b.add("dispatch", "warm", b.meter.time(warm, [&] { rank.dispatch(); }), false, 0);
+  b.add("combine", "warm", b.meter.time(warm, [&] { rank.combine(CombineMode::kPull, false); }), true, 0);
+}
+
+BenchReport bench_shape(Rank& rank, Meter& meter, const Options& o, const Shape& shape,
+                        const GateResult& gate) {
+  BenchReport report;
+  report.tool = "epready-engine-gpu";
+  report.case_name = o.case_name;
+  report.engine = "cuda";
+  report.device = gate.gpus.empty() ? "" : std::to_string(gate.gpus.size()) + "x " + gate.gpus[0].name;
+  report.shape = shape;
+  report.pattern = name_of(o.pattern);
+  report.seed = o.seed;
+  report.iters = o.iters;
+  report.warmup = o.warmup;
+  report.requested_tokens = shape.max_tokens;
+  report.memory_bytes = Rank::arena_bytes(shape) + Rank::local_bytes(shape);
+  report.worst_case_bytes = ArenaPlan::of(shape).total;
+  Verifier data(rank, shape, o.pattern, o.seed, true);
+  Bench b = {rank, meter, data, o, report, {}, {}, {}, {}, 0, 0};
+  b.wire_rows = mean_over_ranks(rank.group(), static_cast<double>(data.rows_out()));
+  b.logical_rows = mean_over_ranks(rank.group(), static_cast<double>(data.rows()));
+  measure_ceilings(b);
+  data.poison_dispatch();
+  rank.dispatch();
+  report.first_mismatch = first_text(rank.group(), data.compare_dispatch());
+  report.mismatches += !report.first_mismatch.empty();
+  run_phases(b);
+  report.notes.push_back({"us of an empty kernel between the same events",
+                          fixed(meter.time(b.plan(), [&] { empty(rank.stream()); }).median, 2)});
+  report.notes.push_back({"cache", o.warm ? "warm" : "cold"});
+  const Tiling& t = rank.dispatch_tile();
+  report.notes.push_back({"dispatch tiling", std::to_string(t.ctas) + " SMs x " + std::to_string(t.warps) +
+                                                 " warps x " + std::to_string(t.stages) + " stages x " +
+                                                 std::to_string(t.seg_bytes) + " bytes, lag " +
+                                                 std::to_string(t.lag)});
+  const Tiling& c = rank.combine_tile();
+  report.notes.push_back({"combine tiling", std::to_string(c.ctas) + " SMs x " + std::to_string(c.warps) +
+                                                " warps x " + std::to_string(c.stages) + " stages x " +
+                                                std::to_string(c.seg_bytes) + " bytes a row"});
+  report.notes.push_back({"provider", name_of(o.provider)});
+  for (const auto& doubt : gate.doubts) report.notes.push_back({"doubt", doubt});
+  for (const auto& stop : gate.stop) report.notes.push_back({"gate", stop});
+  add_breakdown(b, false);
+  add_breakdown(b, true);
+  if (shape.max_tokens >= 1024) sweep_sms(b);
+  const auto median = [&](const char* name, const char* mode) {
+    for (const auto& p : report.phases) {
+      if (p.name == name && p.mode == mode) return p.time_us.median;
+    }
+    return 0.0;
+  };
+  if (o.peers)
+    report.peers = run_peers(rank, meter, data, o, median("dispatch", "full"), median("combine", "pull"));
+  return report;
+}
+
+std::vector<Shape> shapes_of(const Options& o) {
+  std::vector<Shape> out;
+  for (const int tokens : o.token_list) out.push_back(shape_of(o, tokens));
+  return out;
+}
+
+}  // namespace
+
+int case_bench(Group& group, const Options& o) {
+  const GateResult gate = pass_gate(group, o);
+  const auto shapes = shapes_of(o);
+  Rank rank(group, setup_of(o, shapes));
+  Meter meter(rank);
+  bool good = true;
+  if (group.rank() == 0 && !o.json) std::fputs(to_text(gate).c_str(), stdout);
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    const BenchReport report = bench_shape(rank, meter, o, shapes[i], gate);
+    good = good && report.verdict() != "FAIL";
+    if (group.rank() != 0) continue;
+    if (!o.json) {
+      std::fputs(to_text(report).c_str(), stdout);
+      for (const auto& [name, value] : report.notes) std::printf("# %s: %s\n", name.c_str(), value.c_str());
+    } else {
+      const bool several = shapes.size() > 1;
+      std::printf("%s%s%s", several ? (i == 0 ? "[\n" : ",\n") : "", to_json(report).c_str(),
+                  several && i + 1 == shapes.size() ? "]\n" : "");
+    }
+    std::fflush(stdout);
+  }
+  return good ? 0 : 1;
+}
+
+int case_ceiling(Group& group, const Options& o) {
+  const GateResult gate = pass_gate(group, o);
+  const Shape shape = shape_of(o, std::max(8192, o.token_list[0]));
+  Rank rank(group, setup_of(o, {shape}));
+  rank.configure(shape);
+  Meter meter(rank);
+  if (group.size() < 2) throw Failure(3, "a link has two ends: give two ranks on different GPUs");
+  const bool chief = group.rank() == 0;
+  Plan plan;
+  plan.iters = std::min(o.iters, 20);
+  plan.warmup = 3;
+  if (chief) {
+    std::fputs(to_text(gate).c_str(), stdout);
+    std::printf(
+        "# GB/s (1e9) per direction of one rank, by bytes moved and multiprocessors; slowest rank, median\n");
+    std::printf("# %-14s %-9s %5s %12s %10s %10s\n", "means", "direction", "SMs", "bytes", "time(us)",
+                "GB/s");
+  }
+  const size_t large = shape.capacity() * shape.row_bytes() / 2, small = size_t{2048} * shape.row_bytes();
+  struct Way {
+    const char* name;
+    int probe;  // -1: copy engine
+  };
+  for (const Way& way : {Way{"bulk-store", 0}, Way{"bulk-load", 1}, Way{"plain-store", 2},
+                         Way{"plain-load", 3}, Way{"copy-engine", -1}}) {
+    if (way.probe >= 0 && way.probe < 2 && !rank.limits().bulk) continue;
+    for (const bool both : {false, true}) {
+      for (const int sms : {rank.max_ctas(), 32, 16, 8}) {
+        if (way.probe < 0 && sms != rank.max_ctas()) continue;
+        for (const size_t bytes : {large, small}) {
+          if (bytes == small && sms != rank.max_ctas()) continue;
+          const Summary t = meter.time(plan, [&] {
+            if (!both && !chief) return;
+            if (way.probe < 0)
+              meter.move_copy_engine(bytes);
+            else
+              meter.move_plain(static_cast<Probe>(way.probe), sms, bytes);
+          });
+          if (chief) {
+            std::printf("  %-14s %-9s %5d %12zu %10.1f %10.1f\n", way.name, both ? "all" : "one way",
+                        way.probe < 0 ? 0 : sms, bytes, t.median,
+                        PhaseResult::rate(static_cast<double>(bytes), t.median));
+          }
+        }
+      }
+    }
+  }
+  if (group.size() == 2) {
+    const Buffer ns(8);
+    constexpr int kRounds = 1000;
+    ping(rank.barrier_args(), kRounds, ns.as<uint64_t>(), rank.stream());
+    rank.finish();
+    uint64_t host = 0;
+    EP_CUDA(cudaMemcpy(&host, ns.as(), 8, cudaMemcpyDeviceToHost));
+    if (chief)
+      std::printf("# flag round trip %.2f us (%d rounds)\n", static_cast<double>(host) * 1e-3 / kRounds,
+                  kRounds);
+  }
+  const Summary nothing = meter.time(plan, [&] { empty(rank.stream()); });
+  plan.graph = true;
+  const Summary in_graph = meter.time(plan, [&] { empty(rank.stream()); });
+  if (chief)
+    std::printf("# empty kernel between events: %.2f us in a stream, %.2f us in a graph\n", nothing.median,
+                in_graph.median);
+  return 0;
+}
+
+namespace {
+
+std::vector<int> or_zero(const std::vector<int>& list) {
+  return list.empty() ? std::vector<int>{0} : list;
+}
+
+/// Runs `each` for every combination of the lists.
+template <class F>
+void for_combinations(const std::vector<std::vector<int>>& lists, F each) {
+  std::vector<size_t> at(lists.size(), 0);
+  for (;;) {
+    std::vector<int> values;
+    for (size_t i = 0; i < lists.size(); ++i) values.push_back(lists[i][at[i]]);
+    each(values);
+    size_t i = 0;
+    while (i < lists.size() && ++at[i] == lists[i].size()) at[i++] = 0;
+    if (i == lists.size()) return;
+  }
+}
+
+}  // namespace
+
+int case_tune(Group& group, const Options& o) {
+  const auto shapes = shapes_of(o);
+  Rank rank(group, setup_of(o, shapes));
+  Meter meter(rank);
+  const bool chief = group.rank() == 0;
+  for (const Shape& shape : shapes) {
+    Verifier data(rank, shape, o.pattern, o.seed, true);
+    BenchReport report;
+    Bench b = {rank, meter, data, o, report, {}, {}, {}, {}, 0, 0};
+    rank.dispatch();
+    data.fill_returns();
+    rank.finish();
+    group.barrier();
+    const auto line = [&](const char* op, const Tiling& t, const Summary& s) {
+      if (!chief) return;
+      std::printf(
+          "%-9s %5d tokens  %s  %3d SMs %2d warps %2d stages lag %d seg %5d  median %7.2f min %7.2f p95 "
+          "%7.2f us%s\n",
+          op, shape.max_tokens, ep::engine::name_of(shape.dtype), t.ctas, t.warps, t.stages, t.lag,
+          t.seg_bytes, s.median, s.min, s.p95, report.mismatches > 0 ? "  WRONG" : "");
+      std::fflush(stdout);
+    };
+    const auto attempt = [&](const Tuning& d, const Tuning& c, bool combine) {
+      try {
+        rank.retune(d, c);
+      } catch (const Failure& f) {
+        if (chief) std::printf("%s: %s\n", combine ? "combine" : "dispatch", f.what());
+        return;
+      }
+      rank.reset();
+      const Summary s =
+          combine ? b.combine(b.plan(), CombineMode::kPull, false) : b.dispatch(b.plan(), false);
+      b.keep_checks();
+      line(combine ? "combine" : "dispatch", combine ? rank.combine_tile() : rank.dispatch_tile(), s);
+    };
+    for_combinations({or_zero(o.sms), or_zero(o.warps), or_zero(o.stages), or_zero(o.lag), or_zero(o.seg),
+                      or_zero(o.unroll)},
+                     [&](const std::vector<int>& v) {
+                       attempt({v[0], v[1], v[2], v[3], v[4], v[5]}, {v[0], 0, 0, 0, 0, 0}, false);
+                     });
+    for_combinations(
+        {or_zero(o.sms), or_zero(o.combine_warps), or_zero(o.combine_stages), or_zero(o.combine_seg)},
+        [&](const std::vector<int>& v) {
+          attempt({v[0], 0, 0, 0, 0, 0}, {v[0], v[1], v[2], 0, v[3], 0}, true);
+        });
+  }
+  return 0;
+}
+
+}  // namespace ep::engine::gpu

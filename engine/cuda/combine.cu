@@ -1,0 +1,307 @@
+// Combine: every token's rows come back from the ranks that hold them and are added in ascending rank order
+// in float, rounded once. Pull: this rank reads its peers' rows, by bulk copies into shared memory or by
+// 16-byte loads; one pass, no staging in device memory. Push, for comparison: peers write rows into a buffer
+// here, then the plain kernel adds them up.
+#include <cuda_bf16.h>
+
+#include "device.cuh"
+#include "launch.h"
+
+namespace ep::engine::gpu {
+
+namespace {
+
+/// Slots (and weights) of the block's tokens, in shared memory.
+struct CombineTable {
+  int32_t* slot;  // [tokens x ranks]
+  float* weight;  // [tokens x ranks], when weighted
+};
+
+__device__ inline void fill_table(const CombineArgs& a, const CombineTable& t, Range mine) {
+  const int ranks = a.shape.ranks, topk = a.shape.topk;
+  for (int i = threadIdx.x; i < mine.count * ranks; i += blockDim.x) {
+    const int token = mine.begin + i / ranks, d = i % ranks;
+    const int slot = a.slot[static_cast<size_t>(mine.begin) * ranks + i];
+    t.slot[i] = slot >= 0 && a.slot_is_token ? token : slot;
+    if (!a.weighted) continue;
+    float sum = 0;
+    for (int k = 0; k < topk; ++k) {
+      const size_t at = static_cast<size_t>(token) * topk + k;
+      if (a.topk_idx[at] >= 0 && expert_rank(a.map, a.topk_idx[at]) == d) sum += a.topk_weight[at];
+    }
+    t.weight[i] = sum;
+  }
+}
+
+__device__ inline void add_pair(float& low, float& high, uint32_t bits, bool weighted, float w) {
+  const float x = __uint_as_float(bits << 16), y = __uint_as_float(bits & 0xffff0000u);
+  low = weighted ? fmaf(w, x, low) : low + x;
+  high = weighted ? fmaf(w, y, high) : high + y;
+}
+__device__ inline void add_vector(float* acc, uint4 v, bool weighted, float w) {
+  add_pair(acc[0], acc[1], v.x, weighted, w);
+  add_pair(acc[2], acc[3], v.y, weighted, w);
+  add_pair(acc[4], acc[5], v.z, weighted, w);
+  add_pair(acc[6], acc[7], v.w, weighted, w);
+}
+__device__ inline uint32_t round_pair(float low, float high) {
+  const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+  uint32_t bits;
+  memcpy(&bits, &both, 4);
+  return bits;
+}
+__device__ inline uint4 round_vector(const float* acc) {
+  return make_uint4(round_pair(acc[0], acc[1]), round_pair(acc[2], acc[3]), round_pair(acc[4], acc[5]),
+                    round_pair(acc[6], acc[7]));
+}
+
+/// Announces this rank's rows and waits for those of every peer, block by block.
+__device__ inline bool wait_ready(const CombineArgs& a, const Waiter& w, uint32_t& epoch) {
+  epoch = 0;
+  if (a.wait_phase == kPhaseNone) {
+    __syncthreads();
+    return true;
+  }
+  epoch = w.mine->epoch[a.wait_phase][blockIdx.x] + 1;
+  const bool good = meet_peers(w, a.control, a.rank, a.shape.ranks, a.wait_phase, epoch);
+  return !__syncthreads_or(!good);
+}
+
+#if EP_HAS_BULK
+/// One warp with a ring of its own: its first lane loads the pieces of all rows of a token, all lanes add.
+struct PullRing {
+  const CombineArgs& a;
+  const CombineTable& table;
+  uint8_t* stage;
+  uint64_t* full;
+  Range mine;
+  int first, step, total;
+
+  __device__ int count() const { return first < total ? (total - first + step - 1) / step : 0; }
+  __device__ void place(int k, int& token, int& offset, int& bytes) const {
+    const int i = first + k * step, row = static_cast<int>(a.shape.combine_row_bytes());
+    token = i / a.tile.segs;
+    offset = (i - token * a.tile.segs) * a.tile.seg_bytes;
+    bytes = min(a.tile.seg_bytes, row - offset);
+  }
+  /// `which`: rows of this rank, of the others, or both. The first call for a stage announces all bytes.
+  __device__ void load(int k, bool announce, bool own, bool others) {
+    int token, offset, bytes;
+    place(k, token, offset, bytes);
+    const int s = k % a.tile.stages, ranks = a.shape.ranks;
+    uint8_t* to = stage + static_cast<size_t>(s) * a.tile.stage_bytes;
+    const int32_t* slots = table.slot + token * ranks;
+    if (announce) {
+      int rows = 0;
+      for (int d = 0; d < ranks; ++d) rows += slots[d] >= 0;
+      mbarrier_expect(&full[s], static_cast<uint32_t>(rows * bytes));
+    }
+    int n = 0;
+    for (int d = 0; d < ranks; ++d) {
+      if (slots[d] < 0) continue;
+      if (d == a.rank ? own : others)
+        bulk_load(to + n * a.tile.seg_bytes, a.y[d] + slots[d] * a.shape.combine_row_bytes() + offset, bytes,
+                  &full[s]);
+      ++n;
+    }
+  }
+  __device__ void add(int k, int lane) const {
+    int token, offset, bytes;
+    place(k, token, offset, bytes);
+    const int s = k % a.tile.stages, ranks = a.shape.ranks;
+    const uint8_t* from = stage + static_cast<size_t>(s) * a.tile.stage_bytes;
+    const int32_t* slots = table.slot + token * ranks;
+    uint8_t* out = a.out + (static_cast<size_t>(mine.begin) + token) * a.shape.combine_row_bytes() + offset;
+    for (int v = lane * 16; v < bytes; v += 512) {
+      float acc[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+      const uint8_t* at = from + v;
+      for (int d = 0; d < ranks; ++d) {
+        if (slots[d] < 0) continue;
+        add_vector(acc, *reinterpret_cast<const uint4*>(at), a.weighted,
+                   a.weighted ? table.weight[token * ranks + d] : 0);
+        at += a.tile.seg_bytes;
+      }
+      store_vector(reinterpret_cast<uint4*>(out + v), round_vector(acc));
+    }
+  }
+};
+#endif
+
+__global__ void __launch_bounds__(640, 1) combine_bulk(const __grid_constant__ CombineArgs a) {
+#if EP_HAS_BULK
+  extern __shared__ __align__(128) uint8_t smem[];
+  const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+  const Tiling& tile = a.tile;
+  const Range mine = range_of(a.shape.tokens[a.rank], gridDim.x, blockIdx.x);
+  uint64_t* bars =
+      reinterpret_cast<uint64_t*>(smem + static_cast<size_t>(tile.warps) * tile.stages * tile.stage_bytes);
+  CombineTable table;
+  table.slot = reinterpret_cast<int32_t*>(bars + tile.warps * tile.stages);
+  table.weight = reinterpret_cast<float*>(table.slot + tile.table_tokens * a.shape.ranks);
+  Control* control = a.control[a.rank];
+  const Waiter waiter = {control, a.report, a.timeout_ns};
+  if (threadIdx.x == 0) stamp(a.stamps, kStampStart);
+  PullRing ring = {a,
+                   table,
+                   smem + static_cast<size_t>(warp) * tile.stages * tile.stage_bytes,
+                   bars + warp * tile.stages,
+                   mine,
+                   warp,
+                   tile.warps,
+                   mine.count * tile.segs};
+  if (lane == 0) {
+    for (int s = 0; s < tile.stages; ++s) mbarrier_init(&ring.full[s]);
+    mbarrier_init_done();
+  }
+  fill_table(a, table, mine);
+  __syncthreads();
+  const int n = ring.count(), ahead = min(n, tile.stages);
+  if (lane == 0) {  // this rank's own rows need no flag
+    for (int k = 0; k < ahead; ++k) ring.load(k, true, true, false);
+  }
+  uint32_t epoch;
+  const bool good = wait_ready(a, waiter, epoch);
+  if (threadIdx.x == 0) stamp(a.stamps, kStampCounts);
+  if (!good) {  // complete what was announced, so that shared memory is quiet when the block ends
+    if (lane == 0) {
+      for (int k = 0; k < ahead; ++k) ring.load(k, false, false, true), mbarrier_wait(&ring.full[k], 0);
+    }
+    return;
+  }
+  if (lane == 0) {
+    fence_acquired_for_bulk();
+    for (int k = 0; k < ahead; ++k) ring.load(k, false, false, true);
+  }
+  for (int k = 0; k < n; ++k) {
+    mbarrier_wait(&ring.full[k % tile.stages], k / tile.stages & 1);
+    if (k == 0 && threadIdx.x == 0) stamp(a.stamps, kStampFirst);
+    ring.add(k, lane);
+    __syncwarp();
+    if (lane == 0 && k + tile.stages < n) ring.load(k + tile.stages, true, true, true);
+  }
+  __syncthreads();
+  if (a.wait_phase != kPhaseNone) advance_epoch(control, a.wait_phase, epoch);
+  if (threadIdx.x == 0) stamp(a.stamps, kStampFlags);
+#endif
+}
+
+/// 16-byte path. A warp takes a piece of `kUnroll` vectors per lane; rows of two ranks are in flight at once.
+template <int kUnroll>
+__device__ inline void pull_piece(const CombineArgs& a, const CombineTable& table, Range mine, int index,
+                                  int lane) {
+  const int ranks = a.shape.ranks, row = static_cast<int>(a.shape.combine_row_bytes());
+  const int token = index / a.tile.segs, offset = (index - token * a.tile.segs) * a.tile.seg_bytes;
+  const int bytes = min(a.tile.seg_bytes, row - offset);
+  const int32_t* slots = table.slot + token * ranks;
+  float acc[kUnroll][8];
+#pragma unroll
+  for (int u = 0; u < kUnroll; ++u) {
+#pragma unroll
+    for (int i = 0; i < 8; ++i) acc[u][i] = 0;
+  }
+  for (int d0 = 0; d0 < ranks; d0 += 2) {
+    uint4 v[2][kUnroll];
+    float w[2] = {0, 0};
+    bool here[2];
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      const int d = d0 + j;
+      here[j] = d < ranks && slots[d] >= 0;
+      if (!here[j]) continue;
+      const uint4* from =
+          reinterpret_cast<const uint4*>(a.y[d] + slots[d] * a.shape.combine_row_bytes() + offset);
+      if (a.weighted) w[j] = table.weight[token * ranks + d];
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) {
+        if ((u * 32 + lane) * 16 < bytes) v[j][u] = load_peer(from + u * 32 + lane);
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < 2; ++j) {
+      if (!here[j]) continue;
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) {
+        if ((u * 32 + lane) * 16 < bytes) add_vector(acc[u], v[j][u], a.weighted, w[j]);
+      }
+    }
+  }
+  uint4* out = reinterpret_cast<uint4*>(a.out + (static_cast<size_t>(mine.begin) + token) * row + offset);
+#pragma unroll
+  for (int u = 0; u < kUnroll; ++u) {
+    if ((u * 32 + lane) * 16 < bytes) store_vector(out + u * 32 + lane, round_vector(acc[u]));
+  }
+}
+
+template <int kUnroll>
+__global__ void __launch_bounds__(512, 1) combine_plain(const __grid_constant__ CombineArgs a) {
+  extern __shared__ __align__(128) uint8_t smem[];
+  const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
+  const Range mine = range_of(a.shape.tokens[a.rank], gridDim.x, blockIdx.x);
+  CombineTable table;
+  table.slot = reinterpret_cast<int32_t*>(smem);
+  table.weight = reinterpret_cast<float*>(table.slot + a.tile.table_tokens * a.shape.ranks);
+  Control* control = a.control[a.rank];
+  const Waiter waiter = {control, a.report, a.timeout_ns};
+  if (threadIdx.x == 0) stamp(a.stamps, kStampStart);
+  fill_table(a, table, mine);
+  uint32_t epoch;
+  if (!wait_ready(a, waiter, epoch)) return;
+  if (threadIdx.x == 0) stamp(a.stamps, kStampCounts);
+  for (int i = warp; i < mine.count * a.tile.segs; i += blockDim.x >> 5)
+    pull_piece<kUnroll>(a, table, mine, i, lane);
+  __syncthreads();
+  if (a.wait_phase != kPhaseNone) advance_epoch(control, a.wait_phase, epoch);
+  if (threadIdx.x == 0) stamp(a.stamps, kStampFlags);
+}
+
+/// Push, first half: 16-byte loads of this rank's rows, stores into the source's buffer.
+__global__ void __launch_bounds__(512, 1) combine_push(const __grid_constant__ PushArgs a) {
+  const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, warps = blockDim.x >> 5;
+  Control* control = a.control[a.rank];
+  const Waiter waiter = {control, a.report, a.timeout_ns};
+  if (threadIdx.x == 0) stamp(a.stamps, kStampStart);
+  uint32_t epoch = control->epoch[kPhaseReady][blockIdx.x] + 1;
+  bool good = meet_peers(waiter, a.control, a.rank, a.shape.ranks, kPhaseReady, epoch);
+  if (__syncthreads_or(!good)) return;
+  int rows = 0;
+  for (int s = 0; s < a.shape.ranks; ++s) rows += a.recv_count[s];
+  const Range mine = range_of(rows, gridDim.x, blockIdx.x);
+  const int vectors = static_cast<int>(a.shape.combine_row_vectors());
+  constexpr int kUnroll = 4;
+  const int segs = (vectors + 32 * kUnroll - 1) / (32 * kUnroll);
+  for (int i = warp; i < mine.count * segs; i += warps) {
+    const int r = mine.begin + i / segs, first = (i % segs) * 32 * kUnroll + lane;
+    const auto* meta =
+        reinterpret_cast<const int32_t*>(a.recv_meta + static_cast<size_t>(r) * a.shape.meta_bytes());
+    const int source = meta[Meta::kSourceRank];
+    const size_t to_row = static_cast<size_t>(a.rank) * a.shape.max_tokens + meta[Meta::kSourceToken];
+    const uint4* from = reinterpret_cast<const uint4*>(a.y) + static_cast<size_t>(r) * vectors;
+    uint4* to = reinterpret_cast<uint4*>(a.push[source]) + to_row * vectors;
+    uint4 v[kUnroll];
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      if (first + u * 32 < vectors) v[u] = load_stream(from + first + u * 32);
+    }
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+      if (first + u * 32 < vectors) store_vector(to + first + u * 32, v[u]);
+    }
+  }
+  __syncthreads();
+  good = meet_peers(waiter, a.control, a.rank, a.shape.ranks, kPhasePush, epoch);
+  if (__syncthreads_or(!good)) return;
+  advance_epoch(control, kPhaseReady, epoch);
+  if (threadIdx.x == 0) stamp(a.stamps, kStampFlags);
+}
+
+}  // namespace
+
+const void* combine_kernel(Path path) {
+  return path == Path::kBulk ? reinterpret_cast<const void*>(&combine_bulk)
+                             : reinterpret_cast<const void*>(&combine_plain<4>);
+}
+const void* push_kernel() {
+  return reinterpret_cast<const void*>(&combine_push);
+}
+
+}  // namespace ep::engine::gpu

@@ -1,0 +1,266 @@
+// The head of a dispatch block: which rank each of its tokens goes to, and in which slot. Blocks count their
+// own tokens, send the counts to every rank in one 64-bit store per pair of destinations, and add up what
+// arrives: no second stage, no grid barrier, and the peers' counts double as "your buffers are free". Also
+// the work of the auxiliary warps: metadata, expert counts, the handle for combine.
+#pragma once
+
+#include "device.cuh"
+
+namespace ep::engine::gpu {
+
+struct Front {
+  int32_t count[kMaxGpuRanks];  // rows of this block for each destination
+  int32_t base[kMaxGpuRanks];   // its first slot there
+  int32_t last_ticket;
+};
+
+/// Dynamic shared memory after the stages: see `front_bytes` in launch.cc, which must agree.
+struct FrontMemory {
+  int32_t* table;  // [tokens of the block x ranks] slot, -1 where the token does not go
+  int32_t* group;  // [groups of 32 tokens x ranks] rows before the group
+  uint32_t* hist;  // [experts]
+};
+__device__ inline FrontMemory front_memory(const DispatchArgs& a, uint8_t* at) {
+  FrontMemory m;
+  m.table = reinterpret_cast<int32_t*>(at);
+  m.group = m.table + static_cast<size_t>(a.tile.table_tokens) * a.shape.ranks;
+  m.hist = reinterpret_cast<uint32_t*>(m.group +
+                                       static_cast<size_t>((a.tile.table_tokens + 31) / 32) * a.shape.ranks);
+  return m;
+}
+
+/// Destinations of one token as a bit mask.
+__device__ inline uint32_t token_mask(const DispatchArgs& a, int token) {
+  const int topk = a.shape.topk;
+  const int32_t* ids = a.topk_idx + static_cast<size_t>(token) * topk;
+  uint32_t mask = 0;
+  if (topk % 4 == 0) {
+    int4 quad[kMaxTopk / 4];
+#pragma unroll
+    for (int k = 0; k < kMaxTopk / 4; ++k) {
+      quad[k] = k * 4 < topk ? __ldg(reinterpret_cast<const int4*>(ids) + k) : make_int4(-1, -1, -1, -1);
+    }
+#pragma unroll
+    for (int k = 0; k < kMaxTopk / 4; ++k) {
+      if (quad[k].x >= 0) mask |= 1u << expert_rank(a.map, quad[k].x);
+      if (quad[k].y >= 0) mask |= 1u << expert_rank(a.map, quad[k].y);
+      if (quad[k].z >= 0) mask |= 1u << expert_rank(a.map, quad[k].z);
+      if (quad[k].w >= 0) mask |= 1u << expert_rank(a.map, quad[k].w);
+    }
+    return mask;
+  }
+  for (int k = 0; k < topk; ++k) {
+    const int id = __ldg(ids + k);
+    if (id >= 0) mask |= 1u << expert_rank(a.map, id);
+  }
+  return mask;
+}
+
+/// Step 1, all warps: place of each token among its group of 32, rows of each group.
+__device__ inline void count_groups(const DispatchArgs& a, const FrontMemory& m, Range mine) {
+  const int lane = threadIdx.x & 31, warps = blockDim.x >> 5, ranks = a.shape.ranks;
+  for (int g = threadIdx.x >> 5; g * 32 < mine.count; g += warps) {
+    const int t = g * 32 + lane;
+    const uint32_t mask = t < mine.count ? token_mask(a, mine.begin + t) : 0;
+    for (int d = 0; d < ranks; ++d) {
+      const uint32_t votes = __ballot_sync(~0u, mask >> d & 1);
+      const int before = __popc(votes & ((1u << lane) - 1));
+      if (t < mine.count) m.table[t * ranks + d] = (mask >> d & 1) ? before : -1;
+      if (lane == 0) m.group[g * ranks + d] = __popc(votes);
+    }
+  }
+}
+
+/// Step 2, warp 0 after a block barrier: sums over groups, and the counts out to every rank.
+__device__ inline void publish_counts(const DispatchArgs& a, const FrontMemory& m, Front& f, Range mine,
+                                      uint32_t epoch) {
+  const int lane = threadIdx.x, ranks = a.shape.ranks, words = (ranks + 1) / 2;
+  if (!a.cached && lane < ranks) {
+    int sum = 0;
+    for (int g = 0; g * 32 < mine.count; ++g) {
+      const int n = m.group[g * ranks + lane];
+      m.group[g * ranks + lane] = sum;
+      sum += n;
+    }
+    f.count[lane] = sum;
+  }
+  __syncwarp();
+  const size_t at = (static_cast<size_t>(a.rank) * kMaxCtas + blockIdx.x) * words;
+  for (int i = lane; i < ranks * words; i += 32) {
+    const int peer = i / words, j = i - peer * words;
+    const uint32_t low = a.cached ? 0 : f.count[2 * j];
+    const uint32_t high = a.cached || 2 * j + 1 >= ranks ? 0 : f.count[2 * j + 1];
+    store_relaxed(&a.control[peer]->count[at + j], pack(epoch, low | high << 16));
+  }
+}
+
+/// Step 3, all warps: adds the counts of all earlier sources and of this rank's earlier blocks to `base`;
+/// waits for at least one word of every rank, which says that its receive buffers are free. False: gave up.
+__device__ inline bool wait_counts(const DispatchArgs& a, const Waiter& w, Front& f, uint32_t epoch) {
+  const int lane = threadIdx.x & 31, warps = blockDim.x >> 5, ranks = a.shape.ranks, words = (ranks + 1) / 2;
+  const int blocks = gridDim.x, block = blockIdx.x, pairs = ranks * blocks;
+  bool good = true;
+  for (int q0 = (threadIdx.x >> 5) * 32; q0 < pairs; q0 += warps * 32) {
+    const int q = q0 + lane, s = q / blocks, c = q - s * blocks;
+    const bool inside = q < pairs;
+    const bool adds = inside && !a.cached && (s < a.rank || (s == a.rank && c < block));
+    const bool needed = adds || (inside && c == block);
+    for (int j = 0; j < words; ++j) {
+      uint32_t value = 0;
+      if (needed && good) {
+        const uint64_t* word = &w.mine->count[(static_cast<size_t>(s) * kMaxCtas + c) * words + j];
+        good = wait_word(w, word, epoch, kPhaseCounts, s, value);
+      }
+      if (!adds) value = 0;
+      const uint32_t low = __reduce_add_sync(~0u, value & 0xffff), high = __reduce_add_sync(~0u, value >> 16);
+      if (lane == 0 && low != 0) atomicAdd(&f.base[2 * j], static_cast<int32_t>(low));
+      if (lane == 0 && high != 0) atomicAdd(&f.base[2 * j + 1], static_cast<int32_t>(high));
+    }
+  }
+  return good;
+}
+
+/// Step 4, all threads after a block barrier: final slots, kept here and written out as combine's handle.
+__device__ inline void finish_table(const DispatchArgs& a, const FrontMemory& m, const Front& f, Range mine) {
+  const int ranks = a.shape.ranks, entries = mine.count * ranks;
+  for (int i = threadIdx.x; i < entries; i += blockDim.x) {
+    const size_t at = static_cast<size_t>(mine.begin) * ranks + i;
+    if (a.cached) {
+      m.table[i] = a.slot[at];
+      continue;
+    }
+    const int t = i / ranks, d = i - t * ranks, place = m.table[i];
+    const int slot = place < 0 ? -1 : place + m.group[(t >> 5) * ranks + d] + f.base[d];
+    m.table[i] = slot;
+    a.slot[at] = slot;
+  }
+}
+
+__device__ inline uint32_t meta_word(const DispatchArgs& a, int token, int begin, int count, int word) {
+  const int topk = a.shape.topk, k = (word - 2) % topk;
+  if (word == Meta::kSourceRank) return a.rank;
+  if (word == Meta::kSourceToken) return token;
+  if (word >= 2 + 2 * topk) return 0;
+  const size_t at = static_cast<size_t>(token) * topk + k;
+  const int local = a.topk_idx[at] - begin;
+  const bool here = a.topk_idx[at] >= 0 && local >= 0 && local < count;
+  if (word < 2 + topk) return here ? local : 0xffffffffu;
+  return here ? __float_as_uint(a.topk_weight[at]) : 0u;
+}
+
+/// Auxiliary warps: metadata records, and scales where the row path does not carry them. Consecutive threads
+/// write consecutive vectors of consecutive slots, so the stores leave as whole packets.
+__device__ inline void send_metadata(const DispatchArgs& a, const FrontMemory& m, Range mine, int tid,
+                                     int threads, bool with_scales) {
+  const int ranks = a.shape.ranks, units = static_cast<int>(a.shape.meta_bytes() / 16);
+  const int scale_units = with_scales ? static_cast<int>(a.shape.scale_row_bytes() / 16) : 0;
+  for (int i = tid; scale_units > 0 && i < mine.count * scale_units; i += threads) {
+    const int t = i / scale_units, u = i - t * scale_units;
+    const uint4 v = load_stream(reinterpret_cast<const uint4*>(a.scale) +
+                                static_cast<size_t>(mine.begin + t) * scale_units + u);
+    for (int d = 0; d < ranks; ++d) {
+      const int slot = m.table[t * ranks + d];
+      if (slot >= 0)
+        store_vector(reinterpret_cast<uint4*>(a.recv_scale[d]) + static_cast<size_t>(slot) * scale_units + u,
+                     v);
+    }
+  }
+  if (a.cached) return;
+  for (int d = 0; d < ranks; ++d) {
+    const int begin = a.shape.expert_begin(d), count = a.shape.experts_of(d);
+    for (int i = tid; i < mine.count * units; i += threads) {
+      const int t = i / units, u = i - t * units, slot = m.table[t * ranks + d];
+      if (slot < 0) continue;
+      uint4 v;
+      v.x = meta_word(a, mine.begin + t, begin, count, 4 * u);
+      v.y = meta_word(a, mine.begin + t, begin, count, 4 * u + 1);
+      v.z = meta_word(a, mine.begin + t, begin, count, 4 * u + 2);
+      v.w = meta_word(a, mine.begin + t, begin, count, 4 * u + 3);
+      store_vector(reinterpret_cast<uint4*>(a.recv_meta[d]) + static_cast<size_t>(slot) * units + u, v);
+    }
+  }
+}
+
+/// Auxiliary warps: selections of each expert, summed over blocks on this GPU; the last block to add sends
+/// the sums to the experts' owners. Far ahead of the rows, so nobody waits for it.
+__device__ inline void send_expert_counts(const DispatchArgs& a, const FrontMemory& m, Front& f, Range mine,
+                                          uint32_t epoch, int tid, int threads) {
+  Control* c = a.control[a.rank];
+  const int experts = a.shape.experts, topk = a.shape.topk;
+  for (int e = tid; e < experts; e += threads) m.hist[e] = 0;
+  named_barrier(1, threads);
+  for (int i = tid; i < mine.count * topk; i += threads) {
+    const int id = a.topk_idx[static_cast<size_t>(mine.begin) * topk + i];
+    if (id >= 0) atomicAdd(&m.hist[id], 1u);
+  }
+  named_barrier(1, threads);
+  for (int e = tid; e < experts; e += threads) {
+    if (m.hist[e] != 0) atomicAdd(&c->hist[e], m.hist[e]);
+  }
+  __threadfence();
+  named_barrier(1, threads);
+  if (tid == 0) f.last_ticket = atomicAdd(&c->ticket, 1u) == gridDim.x - 1;
+  named_barrier(1, threads);
+  if (!f.last_ticket) return;
+  __threadfence();
+  for (int e = tid; e < experts; e += threads) {
+    const int owner = expert_rank(a.map, e);
+    const uint32_t sum = atomicExch(&c->hist[e], 0u);
+    store_relaxed(&a.control[owner]->expert[a.rank][e - a.shape.expert_begin(owner)], pack(epoch, sum));
+  }
+  if (tid == 0) c->ticket = 0;
+}
+
+/// Auxiliary warps of the last block: what this rank receives, from each rank and for each of its experts.
+__device__ inline bool write_totals(const DispatchArgs& a, const Waiter& w, uint32_t epoch, int tid,
+                                    int threads) {
+  const int ranks = a.shape.ranks, words = (ranks + 1) / 2, lane = tid & 31, half = 16 * (a.rank & 1);
+  bool good = true;
+  for (int s = tid >> 5; s < ranks; s += threads >> 5) {
+    int sum = 0;
+    for (int c = lane; c < static_cast<int>(gridDim.x) && good; c += 32) {
+      uint32_t value = 0;
+      const uint64_t* word = &w.mine->count[(static_cast<size_t>(s) * kMaxCtas + c) * words + a.rank / 2];
+      good = wait_word(w, word, epoch, kPhaseCounts, s, value);
+      sum += static_cast<int>(value >> half & 0xffff);
+    }
+    sum = __reduce_add_sync(~0u, sum);
+    if (lane == 0) a.recv_count[s] = sum;
+  }
+  for (int e = tid; e < a.shape.experts_of(a.rank); e += threads) {
+    uint32_t sum = 0;
+    for (int s = 0; s < ranks && good; ++s) {
+      uint32_t value = 0;
+      good = wait_word(w, &w.mine->expert[s][e], epoch, kPhaseExperts, s, value);
+      sum += value;
+    }
+    a.expert_count[e] = static_cast<int32_t>(sum);
+  }
+  return good;
+}
+
+/// Steps 1 to 4. True when the block may send.
+__device__ inline bool run_front(const DispatchArgs& a, const Waiter& w, const FrontMemory& m, Front& f,
+                                 Range mine, uint32_t epoch) {
+  if (!a.cached) count_groups(a, m, mine);
+  if (threadIdx.x < kMaxGpuRanks) f.base[threadIdx.x] = 0;
+  __syncthreads();
+  if (threadIdx.x < 32) publish_counts(a, m, f, mine, epoch);
+  const bool good = wait_counts(a, w, f, epoch);
+  if (__syncthreads_or(!good)) return false;
+  stamp(threadIdx.x == 0 ? a.stamps : nullptr, kStampCounts);
+  finish_table(a, m, f, mine);
+  __syncthreads();
+  return true;
+}
+
+/// What the auxiliary warps do beside the rows.
+__device__ inline bool run_aux(const DispatchArgs& a, const Waiter& w, const FrontMemory& m, Front& f,
+                               Range mine, uint32_t epoch, int tid, int threads, bool with_scales) {
+  send_metadata(a, m, mine, tid, threads, with_scales);
+  if (a.cached) return true;
+  send_expert_counts(a, m, f, mine, epoch, tid, threads);
+  return blockIdx.x != gridDim.x - 1 || write_totals(a, w, epoch, tid, threads);
+}
+
+}  // namespace ep::engine::gpu
