@@ -55,65 +55,108 @@ void fill(void* to, uint8_t byte, size_t bytes) {
   for (; bytes > 0; dst += 16, bytes -= 16) _mm_stream_si128(reinterpret_cast<__m128i*>(dst), small);
 }
 
-template <class V, bool kWeighted>
-void combine_vectors(char* out, const char* const* rows, const float* weights, int count, size_t bytes) {
+// What is done with the vectors of several rows that stand at the same place.
+
+template <class V>
+struct Sum {
+  typename V::Float even = V::zero(), odd = V::zero();
+  void add(typename V::Int row, float) {
+    even = V::add(even, V::even(row));
+    odd = V::add(odd, V::odd(row));
+  }
+  typename V::Int result() const { return V::join(even, odd); }
+};
+
+template <class V>
+struct WeightedSum {
+  typename V::Float even = V::zero(), odd = V::zero();
+  void add(typename V::Int row, float weight) {
+    even = V::multiply_add(weight, V::even(row), even);
+    odd = V::multiply_add(weight, V::odd(row), odd);
+  }
+  typename V::Int result() const { return V::join(even, odd); }
+};
+
+template <class V>
+struct Xor {
+  typename V::Int sum = V::splat_byte(0);
+  void add(typename V::Int row, float) { sum = V::exclusive_or(sum, row); }
+  typename V::Int result() const { return sum; }
+};
+
+// Rows are read this far ahead of their use. The loop's many instructions would else fill the core's window
+// with few reads under way; past a row's end stands, as a rule, the next one that will be read.
+constexpr size_t kAheadBytes = 1024;
+
+/// `kCount` rows, or `count` when it is 0: constant numbers keep the rows' addresses in registers.
+template <class V, template <class> class Op, int kCount>
+void fold_rows(char* out, const char* const* rows, const float* weights, int count, size_t bytes) {
+  const int n = kCount > 0 ? kCount : count;
   const bool aligned = reinterpret_cast<uintptr_t>(out) % V::kBytes == 0;
   for (size_t at = 0; at < bytes; at += V::kBytes) {
-    auto even = V::zero(), odd = V::zero();
-    for (int i = 0; i < count; ++i) {
-      const auto row = V::load(rows[i] + at);
-      if constexpr (kWeighted) {
-        even = V::multiply_add(weights[i], V::even(row), even);
-        odd = V::multiply_add(weights[i], V::odd(row), odd);
-      } else {
-        even = V::add(even, V::even(row));
-        odd = V::add(odd, V::odd(row));
-      }
+    Op<V> op;
+#pragma GCC unroll 8
+    for (int i = 0; i < n; ++i) {
+      if (at % 64 == 0) _mm_prefetch(rows[i] + at + kAheadBytes, _MM_HINT_T0);
+      op.add(V::load(rows[i] + at), weights[i]);
     }
-    const auto joined = V::join(even, odd);
     if (aligned)
-      V::stream(out + at, joined);
+      V::stream(out + at, op.result());
     else
-      V::store(out + at, joined);
+      V::store(out + at, op.result());
   }
 }
 
-void combine(uint16_t* out, const uint16_t* const* rows, const float* weights, int count, size_t hidden) {
-  const char* from[64];
-  for (int i = 0; i < count; ++i) from[i] = reinterpret_cast<const char*>(rows[i]);
-  char* to = reinterpret_cast<char*>(out);
-  const size_t bytes = hidden * 2, whole = bytes / Vec::kBytes * Vec::kBytes;
-  if (weights != nullptr)
-    combine_vectors<Vec, true>(to, from, weights, count, whole);
-  else
-    combine_vectors<Vec, false>(to, from, weights, count, whole);
+template <class V, template <class> class Op>
+void fold(char* out, const char* const* rows, const float* weights, int count, size_t bytes) {
+  switch (count) {
+    case 1:
+      return fold_rows<V, Op, 1>(out, rows, weights, count, bytes);
+    case 2:
+      return fold_rows<V, Op, 2>(out, rows, weights, count, bytes);
+    case 3:
+      return fold_rows<V, Op, 3>(out, rows, weights, count, bytes);
+    case 4:
+      return fold_rows<V, Op, 4>(out, rows, weights, count, bytes);
+    case 5:
+      return fold_rows<V, Op, 5>(out, rows, weights, count, bytes);
+    case 6:
+      return fold_rows<V, Op, 6>(out, rows, weights, count, bytes);
+    case 7:
+      return fold_rows<V, Op, 7>(out, rows, weights, count, bytes);
+    case 8:
+      return fold_rows<V, Op, 8>(out, rows, weights, count, bytes);
+    default:
+      return fold_rows<V, Op, 0>(out, rows, weights, count, bytes);
+  }
+}
+
+/// Whole vectors of the widest kind, the rest in small ones.
+template <template <class> class Op>
+void fold_all(void* out, const void* const* rows, const float* weights, int count, size_t bytes) {
+  const char* from[64] = {};
+  for (int i = 0; i < count; ++i) from[i] = static_cast<const char*>(rows[i]);
+  char* to = static_cast<char*>(out);
+  const size_t whole = bytes / Vec::kBytes * Vec::kBytes;
+  fold<Vec, Op>(to, from, weights, count, whole);
   if (whole == bytes) return;
   for (int i = 0; i < count; ++i) from[i] += whole;
+  fold<Vec16, Op>(to + whole, from, weights, count, bytes - whole);
+}
+
+constexpr float kNoWeights[64] = {};
+
+void combine(uint16_t* out, const uint16_t* const* rows, const float* weights, int count, size_t hidden) {
+  const void* from[64] = {};
+  for (int i = 0; i < count; ++i) from[i] = rows[i];
   if (weights != nullptr)
-    combine_vectors<Vec16, true>(to + whole, from, weights, count, bytes - whole);
+    fold_all<WeightedSum>(out, from, weights, count, hidden * 2);
   else
-    combine_vectors<Vec16, false>(to + whole, from, weights, count, bytes - whole);
+    fold_all<Sum>(out, from, kNoWeights, count, hidden * 2);
 }
 
 void merge(void* out, const void* const* rows, int count, size_t bytes) {
-  char* to = static_cast<char*>(out);
-  size_t at = 0;
-  if (is_aligned(out)) {
-    for (; at + Vec::kBytes <= bytes; at += Vec::kBytes) {
-      auto sum = Vec::splat_byte(0);
-      for (int i = 0; i < count; ++i) {
-        sum = Vec::exclusive_or(sum, Vec::load(static_cast<const char*>(rows[i]) + at));
-      }
-      Vec::stream(to + at, sum);
-    }
-  }
-  for (; at < bytes; at += 16) {
-    auto sum = Vec16::splat_byte(0);
-    for (int i = 0; i < count; ++i) {
-      sum = Vec16::exclusive_or(sum, Vec16::load(static_cast<const char*>(rows[i]) + at));
-    }
-    Vec16::store(to + at, sum);
-  }
+  fold_all<Xor>(out, rows, kNoWeights, count, bytes);
 }
 
 void fence() {

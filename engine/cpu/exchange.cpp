@@ -101,6 +101,7 @@ void Exchange::dispatch(const SourceView& source) {
     ops_.fence();
   });
   member_.meet();
+  if (member_.corrupts(Phase::kDispatch) && rows_received() > 0) *place_.at(me, place_.plan.recv_x) ^= 1;
 }
 
 void Exchange::send(const SourceView& source, int first, int last) {
@@ -140,6 +141,7 @@ void Exchange::combine(const SourceView& source, uint16_t* out, bool weighted) {
     pull(source, out, weighted, static_cast<int>(tokens * i / n), static_cast<int>(tokens * (i + 1) / n));
     ops_.fence();
   });
+  if (member_.corrupts(Phase::kCombine) && tokens > 0) out[0] ^= 1;
 }
 
 void Exchange::pull(const SourceView& source, uint16_t* out, bool weighted, int first, int last) {

@@ -113,7 +113,7 @@ const std::vector<Flag>& flags() {
        word(&Options::peers, {"auto", "none", "mpi"})},
       {"--timeout-s", "X", "end the run when no rank moved for so long (30)",
        number<double>(&Options::timeout_s, 0.05, 86400)},
-      {"--fault", "F", "for tests: die:RANK:PHASE or hang:RANK:PHASE", set_fault},
+      {"--fault", "F", "for tests: die:RANK:PHASE, hang:RANK:PHASE or corrupt:RANK:PHASE", set_fault},
       {"--json", "", "result as JSON", on(&Options::json)},
       {"--list", "", "the cases", on(&Options::list)},
       {"--help", "", "this text", on(&Options::help)},

@@ -180,19 +180,28 @@ bool parse_phase(const std::string& text, Phase& out) {
 
 std::string parse_fault(const std::string& text, Fault& out) {
   const size_t first = text.find(':'), second = text.find(':', first + 1);
-  if (first == std::string::npos || second == std::string::npos)
-    return "expected die:RANK:PHASE or hang:RANK:PHASE";
+  if (first == std::string::npos || second == std::string::npos) return "KIND:RANK:PHASE";
   const std::string kind = text.substr(0, first), rank = text.substr(first + 1, second - first - 1);
-  if (kind != "die" && kind != "hang") return std::string("'") + kind + "' is neither die nor hang";
+  const std::string phase = text.substr(second + 1);
+  if (kind == "die")
+    out.kind = Fault::kDie;
+  else if (kind == "hang")
+    out.kind = Fault::kHang;
+  else if (kind == "corrupt")
+    out.kind = Fault::kCorrupt;
+  else
+    return "die, hang or corrupt before the first colon";
   if (rank.empty() || rank.size() > 2 || rank.find_first_not_of("0123456789") != std::string::npos) {
-    return std::string("'") + rank + "' is not a rank";
+    return "a rank between the colons";
   }
-  if (!parse_phase(text.substr(second + 1), out.phase)) {
+  if (!parse_phase(phase, out.phase)) {
     std::string names;
     for (const char* name : kPhaseNames) names += std::string(" ") + name;
-    return std::string("'") + text.substr(second + 1) + "' is not a phase; phases:" + names;
+    return "one of these phases at the end:" + names;
   }
-  out.kind = kind == "die" ? Fault::kDie : Fault::kHang;
+  if (out.kind == Fault::kCorrupt && out.phase != Phase::kDispatch && out.phase != Phase::kCombine) {
+    return "dispatch or combine as the phase to corrupt";
+  }
   out.rank = std::stoi(rank);
   return {};
 }
@@ -202,7 +211,7 @@ void Member::enter(Phase phase) {
   tick();
   if (options_.fault.kind == Fault::kNone || options_.fault.rank != rank_ || options_.fault.phase != phase)
     return;
-  if (options_.fault.kind == Fault::kDie) kill(getpid(), SIGKILL);
+  if (fault.kind == Fault::kDie) kill(getpid(), SIGKILL);
   for (;;) pause();
 }
 

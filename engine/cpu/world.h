@@ -17,13 +17,14 @@ inline constexpr int kPhases = static_cast<int>(Phase::kDone) + 1;
 const char* name_of(Phase phase);
 bool parse_phase(const std::string& text, Phase& out);
 
-/// Injected for tests: one rank dies or hangs when it first enters a phase.
+/// Injected for tests: one rank dies or hangs when it first enters a phase, or changes one byte of what that
+/// phase left it with (dispatch: a received row, combine: a result), so that checks can be seen to fail.
 struct Fault {
-  enum Kind { kNone, kDie, kHang } kind = kNone;
+  enum Kind { kNone, kDie, kHang, kCorrupt } kind = kNone;
   int rank = 0;
   Phase phase = Phase::kSetup;
 };
-/// "die:RANK:PHASE" or "hang:RANK:PHASE". Returns "" or what is wrong.
+/// "die:RANK:PHASE", "hang:RANK:PHASE" or "corrupt:RANK:PHASE". Returns "" or what was expected.
 std::string parse_fault(const std::string& text, Fault& out);
 
 /// Shared by all ranks and the parent; lies in shared memory, zero at start.
@@ -69,6 +70,11 @@ class Member {
   Control::Rank& self() const { return control_.rank[rank_]; }
 
   void enter(Phase phase);
+  /// True when a fault asks this rank to spoil the result of a phase.
+  bool corrupts(Phase phase) const {
+    return options_.fault.kind == Fault::kCorrupt && options_.fault.rank == rank_ &&
+           options_.fault.phase == phase;
+  }
   void tick() const { self().progress.store(self().progress.load(std::memory_order_relaxed) + 1); }
   /// Returns when all ranks have called it. What a rank wrote before, every rank sees after.
   void meet();
