@@ -209,8 +209,9 @@ std::string parse_fault(const std::string& text, Fault& out) {
 void Member::enter(Phase phase) {
   self().phase.store(static_cast<uint32_t>(phase));
   tick();
-  if (options_.fault.kind == Fault::kNone || options_.fault.rank != rank_ || options_.fault.phase != phase)
-    return;
+  const Fault& fault = options_.fault;
+  if (fault.rank != rank_ || fault.phase != phase) return;
+  if (fault.kind != Fault::kDie && fault.kind != Fault::kHang) return;
   if (fault.kind == Fault::kDie) kill(getpid(), SIGKILL);
   for (;;) pause();
 }
