@@ -1,0 +1,213 @@
+#include "doctor/sightings.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/text.h"
+#include "doctor/rank.h"
+#include "doctor/text_facts.h"
+
+namespace ep {
+
+namespace {
+
+constexpr size_t kFirst = 8, kWho = 64, kText = 400;
+constexpr size_t kHeadBytes = 256 << 10;  // where people describe their machine; logs follow
+
+/// Marks of a run. Hard: something died. Soft: worth a look when nothing better is known.
+const char* const kHard[] = {
+    "Traceback (most recent call last)", "RuntimeError", "ImportError", "ModuleNotFoundError", "AssertionError",
+    "Segmentation fault", "core dumped", "terminate called", "CUDA error", "Caught signal", "FAILED: ", "fatal error:",
+    "ninja: build stopped", "undefined symbol", "undefined reference", "collect2: error", "multiple definition",
+    "SIGABRT", "SIGSEGV", "SIGKILL", "non-zero exit status", "DeepEP error", "timeout check failed", "receiver timeout",
+    "forwarder timeout", "modprobe: ERROR", "modprobe: FATAL", "could not insert", "unrecognized arguments",
+    "cannot open shared object", "OutOfMemoryError", "Assertion error", "Assertion failed", "assertion failed",
+    "No matching distribution", "404 Not Found", "CMake Error", "CalledProcessError", "illegal memory access",
+    "exiting...", "NotImplementedError", "FileNotFoundError", "PermissionError", "Permission denied", "NCCL exception",
+    "ptxas fatal", "Xid (PCI", "terminated by signal", "unhandled system error", "unhandled cuda error",
+    "remote process exited", "Watchdog caught", "gdr_open error", "ncclSystemError", "ncclInternalError",
+    "Signals.SIGKILL", "Engine core initialization failed", "EngineDeadError", "nvcc error", "NVRM: Xid"};
+const char* const kSoft[] = {" failed", "Failed ", "Failed:", "error:", "Error:", "ERROR: ", "ERROR ", "NCCL WARN", "timed out",
+                             "timeout", "cannot ", "Cannot ", "No such file", "not found", "Unable to", "unable to", "Killed",
+                             "Invalid argument", "not permitted", "WARN: "};
+const char* const kRunSuccess[] = {"GB/s (RDMA)", "GB/s (NVL)", "GB/s (SO)", "Dispatch + combine bandwidth", "Avg bus bandwidth",
+                                   "Application startup complete", "Uvicorn running on", "fired up and ready to roll",
+                                   "Combine=PASSED", "Avg generation throughput", "Decode batch.", "200 OK", "| lm loss:",
+                                   "lm loss: ", "[testing] Running with", "All tests passed", "all tests passed"};
+const char* const kBuildSuccess[] = {"Successfully installed", "Successfully built", "Finished processing dependencies",
+                                     "DeepEP OK", "[100%] Built target"};
+
+LinePattern literal_pattern(const char* text) {
+  LinePattern p;
+  p.literals = {text};
+  return p;
+}
+
+struct Target {
+  enum Kind { signature, against, fact, mark } kind;
+  uint32_t problem = 0, index = 0;
+  Sightings* mark_into = nullptr;
+};
+
+class Collector {
+ public:
+  Collector(const Catalogue& c, LogEvidence& e, Observed& o) : catalogue_(c), out_(e), observed_(o) {
+    out_.problems.resize(c.problems.size());
+    for (uint32_t i = 0; i < c.problems.size(); ++i) {
+      const Problem& p = c.problems[i];
+      auto& slot = out_.problems[i];
+      slot.signatures.resize(p.signatures.size());
+      slot.against.resize(p.against.size());
+      for (const auto& s : p.signatures) slot.gap.emplace_back(s.with.size(), -1);
+      for (uint32_t k = 0; k < p.signatures.size(); ++k) add(&p.signatures[k].pattern, {Target::signature, i, k, nullptr});
+      for (uint32_t k = 0; k < p.against.size(); ++k) add(&p.against[k].pattern, {Target::against, i, k, nullptr});
+    }
+    const auto& facts = fact_patterns();
+    for (uint32_t k = 0; k < facts.size(); ++k)
+      if (!facts[k].pattern.literals.empty()) add(&facts[k].pattern, {Target::fact, 0, k, nullptr});
+    marks_.reserve(200);
+    for (const char* t : kHard) add_mark(t, &out_.hard_errors);
+    for (const char* t : kSoft) add_mark(t, &out_.soft_errors);
+    for (const char* t : kRunSuccess) add_mark(t, &out_.run_success);
+    for (const char* t : kBuildSuccess) add_mark(t, &out_.build_success);
+  }
+
+  void run(std::vector<LogInput>& logs) {
+    LogScan scan(patterns_);
+    for (auto& log : logs) {
+      source_ = int(out_.names.size());
+      out_.names.push_back(log.name);
+      head_.clear();
+      auto read = [&](char* into, size_t most) -> Result<size_t> {
+        auto n = log.read(into, most);
+        if (n && head_.size() < kHeadBytes) head_.append(into, std::min(*n, kHeadBytes - head_.size()));
+        return n;
+      };
+      auto notes = scan.run(read, [&](size_t p, const LogLine& l) { hit(p, l); });
+      if (notes) out_.notes.push_back(*notes);
+      else {
+        out_.notes.emplace_back();
+        out_.errors.push_back(std::move(notes.error()));
+      }
+      read_head(out_.notes.back().utf16);
+    }
+  }
+
+ private:
+  void add(const LinePattern* p, Target t) {
+    patterns_.push_back(p);
+    targets_.push_back(t);
+  }
+  void add_mark(const char* text, Sightings* into) {
+    marks_.push_back(literal_pattern(text));
+    add(&marks_.back(), {Target::mark, 0, 0, into});
+  }
+
+  void hit(size_t pattern, const LogLine& l) {
+    const Target& t = targets_[pattern];
+    if (t.kind == Target::fact) {
+      const FactPattern& row = fact_patterns()[t.index];
+      Evidence where{out_.names.back(), int(l.number), std::string(l.text.substr(0, kText))};
+      if (fact_count_[t.index]++ < 256) read_text_fact(row, l.text, where, observed_);
+      return;
+    }
+    Sightings& into = t.kind == Target::mark      ? *t.mark_into
+                      : t.kind == Target::against ? out_.problems[t.problem].against[t.index]
+                                                  : out_.problems[t.problem].signatures[t.index];
+    note(into, l);
+    if (t.kind == Target::signature) measure_gaps(t, l.number);
+  }
+
+  void note(Sightings& into, const LogLine& l) {
+    ++into.count;
+    into.last = {source_, l.number, std::nan("")};
+    if (into.count > 1024) return;  // repetitions teach nothing new; their place and number are kept
+    const LineTag tag = line_tag(l.text);
+    if (!tag.who.empty() && into.who.size() < kWho) into.who.insert(tag.who);
+    if (tag.rank >= 0 && tag.rank < 100000) out_.max_rank = std::max(out_.max_rank, tag.rank);
+    if (!tag.host.empty() && out_.hosts.size() < 1024) out_.hosts.insert(tag.host);
+    if (into.first.size() >= kFirst) return;
+    into.first.push_back({{source_, l.number, line_time(l.text)}, clean(l.text), tag.who});
+  }
+
+  static std::string clean(std::string_view line) {
+    std::string text = strip_ansi(line.substr(0, 2 * kText));
+    if (text.size() > kText) {
+      text.resize(kText);
+      while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0) == 0x80) text.pop_back();
+      text += "...";
+    }
+    return std::string(trim(text));
+  }
+
+  void measure_gaps(const Target& t, int64_t line) {
+    const Problem& p = catalogue_.problems[t.problem];
+    auto& slot = out_.problems[t.problem];
+    auto between = [&](size_t owner, size_t position, const Sightings& other) {
+      if (other.count == 0 || other.last.source != source_) return;
+      int64_t& gap = slot.gap[owner][position];
+      const int64_t d = std::abs(line - other.last.line);
+      if (gap < 0 || d < gap) gap = d;
+    };
+    for (size_t i = 0; i < p.signatures.size(); ++i)
+      for (size_t k = 0; k < p.signatures[i].with.size(); ++k) {
+        const bool is_owner = i == t.index, is_partner = p.signatures[i].with[k] == p.signatures[t.index].id;
+        if (is_owner)
+          for (size_t j = 0; j < p.signatures.size(); ++j)
+            if (p.signatures[j].id == p.signatures[i].with[k]) between(i, k, slot.signatures[j]);
+        if (is_partner) between(i, k, slot.signatures[i]);
+      }
+  }
+
+  /// Short words (GPU models, "RoCE", "2 nodes") are no good as scanner literals; they are looked for in the head only.
+  void read_head(bool utf16) {
+    if (utf16) {
+      std::string narrow;
+      for (char c : head_)
+        if (c != '\0') narrow += c;
+      head_ = std::move(narrow);
+    }
+    int number = 0;
+    for (std::string_view line : lines(head_)) {
+      ++number;
+      if (line.size() > 2048) line = line.substr(0, 2048);
+      for (const FactPattern& row : fact_patterns())
+        if (row.pattern.literals.empty() && re2::RE2::PartialMatch(line, *row.pattern.regex))
+          read_text_fact(row, line, {out_.names.back(), number, std::string(line.substr(0, kText))}, observed_);
+    }
+  }
+
+  const Catalogue& catalogue_;
+  LogEvidence& out_;
+  Observed& observed_;
+  std::vector<const LinePattern*> patterns_;
+  std::vector<Target> targets_;
+  std::vector<LinePattern> marks_;
+  std::map<uint32_t, int64_t> fact_count_;
+  int source_ = 0;
+  std::string head_;
+};
+
+}  // namespace
+
+bool earlier(const Place& a, const Place& b) {
+  if (a.known() != b.known()) return a.known();
+  if (a.source == b.source) return a.line < b.line;
+  if (std::isfinite(a.time) && std::isfinite(b.time) && a.time != b.time) return a.time < b.time;
+  return a.source < b.source;
+}
+
+LogEvidence read_logs(const Catalogue& catalogue, std::vector<LogInput> logs, Observed& observed) {
+  LogEvidence out;
+  Collector collector(catalogue, out, observed);
+  collector.run(logs);
+  if (out.max_rank >= 0) observed.add("ranks", std::to_string(out.max_rank + 1), {}, Trust::mentioned);
+  if (out.hosts.size() > 1 && !observed.all("nodes"))
+    observed.add("nodes", std::to_string(out.hosts.size()), {}, Trust::mentioned);
+  derive_facts(observed);
+  return out;
+}
+
+}  // namespace ep

@@ -1,0 +1,318 @@
+#include "doctor/text_facts.h"
+
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+#include "base/version.h"
+
+namespace ep {
+
+namespace {
+
+constexpr double kGiB = 1024.0 * 1024 * 1024;
+#define V R"(v?(\d+\.\d+(?:\.\d+)*))"  // a version of two or more numbers
+
+/// literals | regex | fact | trust | fixed value | factor. Several literals: all on the line, the rarest is searched.
+struct Row {
+  const char* literal;
+  const char* regex;
+  const char* fact;
+  Trust trust = Trust::installed;
+  const char* value = "";
+  double factor = 0;
+};
+
+// Packages: pip list ("name  1.2"), pip freeze, wheels, "Successfully installed", dpkg. `>=` is a wish, not a version.
+#define PIP(name) "(?i)(?:^|[\\s\"'/])" name "(?:-|==|@|\\s+|\\s*\\()" V
+
+const Row kRows[] = {
+    // NVSHMEM
+    {"NVSHMEM v", "NVSHMEM " V, "nvshmem.version", Trust::running},
+    {"nvshmem", PIP("nvidia[-_]nvshmem[-_]cu1[1-9]"), "nvshmem.version"},
+    {"nvshmem", R"((?i)libnvshmem-linux-\w+-)" V, "nvshmem.version"},
+    {"nvshmem_host.so.", R"(libnvshmem_host\.so\.(\d+\.\d+\.\d+))", "nvshmem.host_version"},
+    {"nvshmem_host.so.", R"(libnvshmem_host\.so\.(\d+\.\d+\.\d+))", "nvshmem.version"},
+    {"device library version", R"((?i)device library version[ (:=v]*(\d+\.\d+\.\d+))", "nvshmem.device_version", Trust::running},
+    {"host library version", R"((?i)host library version[ (:=v]*(\d+\.\d+\.\d+))", "nvshmem.host_version", Trust::running},
+    {"NVSHMEM_VER", R"(NVSHMEM_VER(?:SION)?["']?\s*[=:]\s*["']?v?(\d+\.\d+\.\d+))", "nvshmem.version"},
+    {"NVSHMEM", R"(NVSHMEM(?: version| library)?(?: is|:|=| )+v?(\d+\.\d+\.\d+))", "nvshmem.version", Trust::mentioned},
+    {"nvshmem", R"(nvshmem(?:[-_ ]?(?:src|version|lib|sys|host))?[-_:= ]+v?(\d+\.\d+\.\d+))", "nvshmem.version", Trust::mentioned},
+    {"libnvshmem3", R"(libnvshmem3[-\w]*(?::\w+)?\s+)" V, "nvshmem.host_version"},
+    {"libnvshmem3", R"(libnvshmem3[-\w]*(?::\w+)?\s+)" V, "nvshmem.version"},
+    {"NVSHMEM path", R"(NVSHMEM path:\s*(\S+))", "nvshmem.build_root"},
+    {"NVSHMEM_IBGDA_SUPPORT", R"(NVSHMEM_IBGDA_SUPPORT(?::BOOL)?=(ON|1|TRUE))", "nvshmem.ibgda", Trust::installed, "true"},
+    {"NVSHMEM_IBGDA_SUPPORT", R"(NVSHMEM_IBGDA_SUPPORT(?::BOOL)?=(OFF|0|FALSE))", "nvshmem.ibgda", Trust::installed, "false"},
+    {"NIC handler will be", R"(NIC handler will be (\w+))", "nvshmem.nic_handler", Trust::running},
+    // NCCL
+    {"NCCL version ", R"(NCCL version (\d+\.\d+\.\d+))", "nccl.version", Trust::running},
+    {"is using nccl==", R"(is using nccl==)" V, "nccl.version", Trust::running},
+    {"nvidia", PIP("nvidia[-_]nccl[-_]cu1[1-9]"), "nccl.wheel_version"},
+    {"nvidia", PIP("nvidia[-_]nccl[-_]cu1[1-9]"), "nccl.version"},
+    {"but you have nvidia-nccl", R"(but you have nvidia-nccl-cu1\d )" V, "nccl.version"},
+    {"libnccl", R"(libnccl\.so\.(\d+\.\d+\.\d+))", "nccl.version", Trust::mentioned},
+    {"libnccl2", R"(libnccl2(?::\w+)?\s+)" V, "nccl.version"},
+    {"NCCL_VERSION", R"(NCCL_VERSION["']?\s*[=:]\s*["']?v?(\d+\.\d+\.\d+))", "nccl.version", Trust::mentioned},
+    {"compiled with NCCL", R"((?i)compiled with NCCL[ versionv:]*(\d+\.\d+\.\d+))", "nccl.header_version"},
+    {"ginType", R"(\bginType[ =:]+(\d+))", "nccl.gin_type", Trust::running},
+    {"NCCL_GIN_TYPE_NONE", R"(NCCL_GIN_TYPE_NONE)", "nccl.gin_type", Trust::mentioned, "0"},
+    // PyTorch and CUDA
+    {"PyTorch version", R"(PyTorch version:\s*(\d+\.\d+\.\d+\S*))", "torch.version", Trust::running},
+    {"CUDA used to build PyTorch", R"(CUDA used to build PyTorch:\s*)" V, "torch.cuda", Trust::running},
+    {"compile PyTorch (", R"(compile PyTorch \()" V, "torch.cuda", Trust::running},
+    {"detected CUDA version", R"((?i)detected CUDA version \()" V, "cuda.version", Trust::running},
+    {"compilation tools, release", R"(release )" V, "cuda.version", Trust::running},
+    {"CUDA Version:", R"(CUDA Version:\s*)" V, "cuda.driver_version", Trust::running},
+    {"/usr/local/cuda-", R"(/usr/local/cuda-(\d+\.\d+))", "cuda.version", Trust::mentioned},
+    {"CUDA_VERSION", R"(CUDA_VERSION["']?\s*[=:]\s*["']?(\d+\.\d+))", "cuda.version", Trust::mentioned},
+    {"nvidia/cuda:", R"(nvidia/cuda:(\d+\.\d+))", "cuda.version", Trust::mentioned},
+    // Driver and kernel
+    {"Driver Version:", R"(Driver Version:\s*(\d{3}\.\d+(?:\.\d+)?))", "driver.version", Trust::running},
+    {"Kernel Module", R"(NVIDIA UNIX .*Kernel Module.*?\s(\d{3}\.\d+(?:\.\d+)?))", "driver.version", Trust::running},
+    {"Open Kernel Module", R"(Open Kernel Module)", "driver.open", Trust::running, "true"},
+    {"EnableStreamMemOPs:", R"(EnableStreamMemOPs:\s*(\d+))", "driver.stream_memops", Trust::running},
+    {"RegistryDwords:", R"(^\s*RegistryDwords:.*PeerMappingOverride=(?:0x)?0*1)", "driver.peer_mapping_override", Trust::running, "true"},
+    {"RegistryDwords:", R"(^\s*RegistryDwords:\s*"(?:")", "driver.peer_mapping_override", Trust::running, "false"},
+    {"nvidia_peermem", R"(^nvidia_peermem\s+\d+\s+\d+)", "kernel.peermem", Trust::running, "true"},
+    {"nv_peer_mem", R"(^nv_peer_mem\s+\d+\s+\d+)", "kernel.peermem_legacy", Trust::running, "true"},
+    {"gdrdrv ", R"(^gdrdrv\s+\d+\s+\d+)", "kernel.gdrdrv", Trust::running, "true"},
+    {"/dev/gdrdrv", R"(^c[rwx-]{9}.*/dev/gdrdrv)", "kernel.gdrdrv_device", Trust::running, "true"},
+    {"/dev/gdrdrv", R"(cannot access '?/dev/gdrdrv'?: No such file)", "kernel.gdrdrv_device", Trust::running, "false"},
+    {"nvidia_peermem not found", R"(Module nvidia_peermem not found)", "kernel.peermem", Trust::running, "false"},
+    {"Max locked memory", R"(Max locked memory\s+(\d+))", "limits.memlock", Trust::running},
+    {"Max locked memory", R"(Max locked memory\s+unlimited)", "limits.memlock", Trust::running, "18446744073709551615"},
+    {"max locked memory", R"(max locked memory\s+\(kbytes, -l\)\s+(\d+))", "limits.memlock", Trust::running, "", 1024},
+    {"max locked memory", R"(max locked memory\s+\(kbytes, -l\)\s+unlimited)", "limits.memlock", Trust::running, "18446744073709551615"},
+    {"/dev/shm", R"(^(?:shm|tmpfs)\s+([\d.]+)G\s.*\s/dev/shm)", "limits.shm_bytes", Trust::running, "", kGiB},
+    {"/dev/shm", R"(^(?:shm|tmpfs)\s+([\d.]+)M\s.*\s/dev/shm)", "limits.shm_bytes", Trust::running, "", 1048576},
+    {"nvidia-fabricmanager", R"(nvidia-fabricmanager\S*\s.*\b(inactive|failed|not-found)\b)", "driver.fabric_manager", Trust::running},
+    {"fabricmanager", R"((?i)fabric ?manager version(?: is)?:?\s*(\d{3}\.\d+(?:\.\d+)?))", "driver.fabric_manager_version", Trust::running},
+    // DeepEP and consumers
+    {"deep_ep", PIP("deep[_-]ep") R"((?:\+\w+)?)", "deepep.version"},
+    {"deep_ep", R"(deep_ep[- =]+\d+\.\d+\.\d+\+([0-9a-f]{7,40}))", "deepep.commit"},
+    {"deep-ep", PIP("deep[_-]ep"), "deepep.version"},
+    {"deep_ep_cpp", R"(deep_ep_cpp[.\w-]*)", "deepep.generation", Trust::installed, "v1"},
+    {"deep_ep/_C", R"(deep_ep/_C)", "deepep.generation", Trust::installed, "v2"},
+    {"ElasticBuffer", R"(\bElasticBuffer\b)", "deepep.generation", Trust::mentioned, "v2"},
+    {"tests/elastic", R"(tests/elastic)", "deepep.generation", Trust::mentioned, "v2"},
+    {"deepep_v2", R"(\bdeepep_v2\b)", "deepep.generation", Trust::mentioned, "v2"},
+    {"kernels/backend/nccl", R"(kernels/backend/nccl)", "deepep.generation", Trust::installed, "v2"},
+    {"deep_ep/buffer.py", R"(deep_ep/buffer\.py)", "deepep.generation", Trust::mentioned, "v1"},
+    {"DeepEP error: timeout", R"(DeepEP error: timeout)", "deepep.generation", Trust::mentioned, "v1"},
+    {"deepep_high_throughput", R"(deepep_high_throughput)", "deepep.generation", Trust::mentioned, "v1"},
+    {"deepep_low_latency", R"(deepep_low_latency)", "deepep.generation", Trust::mentioned, "v1"},
+    {"test_internode", R"(test_internode)", "deepep.generation", Trust::mentioned, "v1"},
+    {"test_low_latency", R"(test_low_latency)", "deepep.generation", Trust::mentioned, "v1"},
+    {"Arch list:", R"(Arch list:\s*(\S.*))", "deepep.archs"},
+    {"vLLM API server version", R"(vLLM API server version )" V, "vllm.version", Trust::running},
+    {"LLM engine (v", R"(LLM engine \(v)" V, "vllm.version", Trust::running},
+    {"megatron", PIP("megatron[-_]core"), "megatron.version"},
+    {"setuptools", PIP("setuptools"), "setuptools.version"},
+    {"MLNX_OFED_LINUX-", R"(MLNX_OFED_LINUX-(\d+\.\d+))", "ofed.version"},
+    {"OFED-internal-", R"(OFED-internal-(\d+\.\d+))", "ofed.version"},
+    {"MLNX_OFED", R"(MLNX_OFED[ _:]*(?:version:?\s*)?(\d+\.\d+))", "ofed.version", Trust::mentioned},
+    {"DOCA-OFED", R"(DOCA-OFED[ -]+(\d+\.\d+))", "ofed.version", Trust::mentioned},
+    {"gdrcopy", R"((?i)gdrcopy[-_ :=]*v?(\d+\.\d+(?:\.\d+)?))", "gdrcopy.version", Trust::mentioned},
+    {"rdma-core", R"(rdma-core[-_ :=]*v?(\d+(?:\.\d+)*))", "rdma_core.version", Trust::mentioned},
+    {"python3.", R"(python3\.(\d+)/)", "python.version", Trust::mentioned, "3."},
+    // Devices
+    {"NVIDIA ", R"(NVIDIA ((?:GB?|B|H|A|L|RTX )[A-Z]*[ ]?[0-9]{2,4}[\w-]*(?: ?NVL| SXM\d?| PCIe)?))", "gpu.model", Trust::running},
+    {"compute_cap", R"(compute_cap\D*(\d+)\.\d)", "gpu.compute_capability", Trust::mentioned, "", 10},
+    {"link_layer", R"(link_layer:?\s+(Ethernet|InfiniBand|Unspecified))", "link_layer", Trust::running},
+    {"Link layer", R"((?i)link layer:?\s+(Ethernet|InfiniBand|Unspecified))", "link_layer", Trust::running},
+    {":1/RoCE", R"(:1/RoCE)", "link_layer", Trust::running, "Ethernet"},
+    {":1/IB", R"(:1/IB\b)", "link_layer", Trust::running, "InfiniBand"},
+    {"via NET/IB", R"(via NET/IB)", "nic.driver", Trust::mentioned, "mlx5_core"},
+    {"[0]mlx5", R"(\[0\](mlx5_\w+))", "nic.names", Trust::running},
+    {" mlx5_", R"( (mlx5_\w+))", "nic.names", Trust::mentioned},
+    {"erdma_", R"(\b(erdma_\d+))", "nic.names", Trust::running},
+    {"rdmap", R"(\b(rdmap\d+s\d+(?:f\d)?))", "nic.names", Trust::running},
+    {"bnxt_re", R"(\b(bnxt_re\w*\d+))", "nic.names", Trust::running},
+    {"irdma", R"(\b(irdma\d+))", "nic.names", Trust::running},
+    {" rocep", R"(\b(rocep\w+))", "nic.names", Trust::running},
+    {"device roce", R"(device (roce\w*))", "nic.names", Trust::running},
+    {"device ib", R"(device (ib\w+) is not)", "nic.names", Trust::running},
+    {"NET/OFI", R"(NET/OFI .*(?:[Pp]rovider is efa|EFA))", "nic.driver", Trust::running, "efa"},
+    {"400 Gb/sec", R"((\d+) Gb/sec)", "perf.line_gbps", Trust::running, "", 0.125},
+    // Launch
+    {"nNodes", R"(nNodes (\d+))", "nodes", Trust::running},
+    {"nnodes", R"((?i)--nnodes?[ =](\d+))", "nodes", Trust::running},
+    {"nranks", R"((?i)\bnranks (\d+))", "ranks", Trust::running},
+    {"localRanks", R"(localRanks (\d+))", "local_ranks", Trust::running},
+    {"world_size", R"(world_size[=: ]+(\d+))", "ranks", Trust::installed},
+    {"nproc_per_node", R"(--nproc[_-]per[_-]node[ =](\d+))", "local_ranks", Trust::installed},
+    {"docker run", R"(docker run\b)", "container", Trust::mentioned, "docker"},
+    {"kubectl", R"(kubectl (?:exec|logs|apply|get|describe))", "container", Trust::mentioned, "kubernetes"},
+    {"/.dockerenv", R"(/\.dockerenv)", "container", Trust::mentioned, "docker"},
+    {"kubernetes", R"((?i)kubernetes|kubepods)", "container", Trust::mentioned, "kubernetes"},
+    {"privileged: true", R"(privileged: true)", "container.privileged", Trust::installed, "true"},
+    {"--privileged", R"(--privileged)", "container.privileged", Trust::installed, "true"},
+    // Figures
+    {"GB/s (RDMA)", R"(([\d.]+) GB/s \(RDMA\))", "perf.rdma_gbps", Trust::running},
+    {"GB/s (NVL)", R"(([\d.]+) GB/s \(NVL\))", "perf.nvl_gbps", Trust::running},
+    {"GB/s (SO)", R"(([\d.]+) GB/s \(SO\))", "perf.rdma_gbps", Trust::running},
+    {"GB/s (SU)", R"(([\d.]+) GB/s \(SU\))", "perf.nvl_gbps", Trust::running},
+    {"Avg bus bandwidth", R"(Avg bus bandwidth\s*:\s*([\d.]+))", "perf.busbw_gbps", Trust::running},
+    // Environment: NAME=value, export, YAML and "set by environment"
+    {"set by environment to", R"(\b([A-Z][A-Z0-9_]+) set by environment to (\S+?)\.?$)", "", Trust::running},
+};
+
+#define ENV_NAMES                                                                                                       \
+  "((?:NVSHMEM|NCCL|DEEP_EP|EP|HYBRID_EP|GLOO|SGLANG|VLLM|UCX|FI|CUDA|TORCH|PYTORCH|OMPI|MASTER|LD)_[A-Z0-9_]+|WORLD_" \
+  "SIZE|RANK|LOCAL_RANK|MAX_JOBS|DISABLE_SM90_FEATURES)"
+constexpr const char* kEnvRegex =
+    R"(((?:^|[\s"'{,;(\[-]))" ENV_NAMES R"x(["']?\]?\s?[=:]\s?(?:"([^"]*)"|'([^']*)'|([^\s"',;)\]]*)))x";
+const char* const kEnvLiterals[] = {"NVSHMEM_", "NCCL_IB", "NCCL_NET", "NCCL_CUMEM", "NCCL_GIN", "NCCL_SOCKET", "NCCL_P2P",
+                                    "NCCL_CROSS", "NCCL_MNNVL", "NCCL_TUNER", "NCCL_SHM", "NCCL_NVLS", "DEEP_EP_", "EP_NCCL",
+                                    "EP_DISABLE", "EP_SUPPRESS", "EP_REUSE", "EP_NIC_NAME", "EP_JIT", "HYBRID_EP_", "GLOO_SOCKET",
+                                    "SGLANG_", "VLLM_ALL", "VLLM_USE", "VLLM_DEEPEP", "VLLM_HOST", "VLLM_NCCL", "CUDA_VISIBLE",
+                                    "CUDA_HOME", "TORCH_CUDA", "PYTORCH_CUDA", "MASTER_ADDR", "MASTER_PORT", "LD_PRELOAD",
+                                    "LD_LIBRARY", "WORLD_SIZE", "LOCAL_RANK", "MAX_JOBS", "FI_PROVIDER", "DISABLE_SM90"};
+
+// Short words of prose and tables; looked for only in the head of a text, where people describe their machines.
+const Row kHeadRows[] = {
+    {"", R"(\b((?:GB200|GB300|GH200|GB10|B200|B300|H100|H200|H800|H20|A100|A800|L20|L40S?|A6000)(?:-\w+)?)\b)", "gpu.model", Trust::mentioned},
+    {"", PIP("torch"), "torch.version"},
+    {"", R"((?i)\btorch(?:==| |: ?)(\d+\.\d+\.\d+\+cu\d+))", "torch.version"},
+    {"", PIP("vllm"), "vllm.version"},
+    {"", PIP("sglang"), "sglang.version"},
+    {"", PIP("uccl"), "uccl.version"},
+    {"", R"((?i)\bNCCL(?: version)?[ :=]+v?(\d+\.\d+\.\d+))", "nccl.version", Trust::mentioned},
+    {"", R"(\bCUDA[ :=v]+(\d+\.\d+)\b)", "cuda.version", Trust::mentioned},
+    {"", R"((?i)\bDeepEP[ :=v]+(\d+\.\d+\.\d+))", "deepep.version", Trust::mentioned},
+    {"", R"((?i)\bDeepEP[ :=]+(?:commit )?([0-9a-f]{7,40})\b)", "deepep.commit", Trust::mentioned},
+    {"", R"((?i)\bdriver(?: version)?[ :=]+(\d{3}\.\d+(?:\.\d+)?))", "driver.version", Trust::mentioned},
+    {"", R"((?i)\bRoCE(?: ?v2)?\b)", "link_layer", Trust::mentioned, "Ethernet"},
+    {"", R"((?i)\bInfiniBand\b.*\b(?:NDR|HDR|fabric|cluster|network)|\bIB (?:NDR|HDR|network|fabric))", "link_layer", Trust::mentioned, "InfiniBand"},
+    {"", R"((?i)\b(\d{1,3}) nodes?\b)", "nodes", Trust::mentioned},
+    {"", R"((?i)\b(\d{1,3}) ?[x×*] ?8 ?(?:[x×*] ?)?(?:NVIDIA )?(?:GB?|B|H|A)\d{2,3})", "nodes", Trust::mentioned},
+    {"", R"((?i)\bsingle[- ]node\b)", "nodes", Trust::mentioned, "1"},
+    {"", R"((?i)\b(?:p5(?:en|e)?\.48xlarge|p6-b\d00|hyperpod|\bEFA\b))", "cloud", Trust::mentioned, "aws"},
+    {"", R"((?i)\b(?:a3-ultragpu|a3-megagpu|a4-highgpu|a4x-|GKE)\b)", "cloud", Trust::mentioned, "gcp"},
+    {"", R"((?i)\b(?:Standard_ND\w+|Azure)\b)", "cloud", Trust::mentioned, "azure"},
+    {"", R"((?i)\b(?:aliyun|alibaba|eRDMA)\b)", "cloud", Trust::mentioned, "alibaba"},
+    {"", R"((?i)\beRDMA\b)", "nic.driver", Trust::mentioned, "erdma"},
+    {"", R"(\bEFA\b)", "nic.driver", Trust::mentioned, "efa"},
+    {"", R"((?i)\b(?:ConnectX-?|CX-?)(\d)\b)", "nic.model", Trust::mentioned},
+    {"", R"((?i)\bk8s\b|\bpods?\b)", "container", Trust::mentioned, "kubernetes"},
+    {"", R"((?i)\bdocker\b)", "container", Trust::mentioned, "docker"},
+    {"", R"(gcc(?: version| \(.*\))? (\d+\.\d+))", "gcc.version", Trust::mentioned},
+    {"", R"(^Linux \S+ (\d+\.\d+\.\d+))", "kernel.version", Trust::running},
+    {"", R"(\b(aarch64|x86_64)\b)", "arch", Trust::mentioned},
+};
+
+FactPattern make(const Row& r) {
+  FactPattern f;
+  if (*r.literal) f.pattern.literals = {r.literal};
+  std::string error;
+  f.pattern.regex_text = r.regex;
+  f.pattern.regex = compile_regex(r.regex, false, &error);
+  if (starts_with(r.regex, "(?i)")) f.pattern.ignore_case = true;
+  f.fact = r.fact;
+  f.trust = r.trust;
+  f.value = r.value;
+  f.factor = r.factor;
+  return f;
+}
+
+int capability(std::string_view model) {
+  const std::pair<std::string_view, int> kModels[] = {{"GB300", 103}, {"B300", 103}, {"GB200", 100}, {"B200", 100}, {"GH200", 90},
+                                                      {"GB10", 121},  {"H100", 90},  {"H200", 90},   {"H800", 90},  {"H20", 90},
+                                                      {"A100", 80},   {"A800", 80},  {"A6000", 86},  {"L40", 89},   {"L20", 89},
+                                                      {"L4", 89}};
+  for (const auto& [name, cc] : kModels)
+    if (contains(model, name)) return cc;
+  return 0;
+}
+
+std::string driver_of(std::string_view device) {
+  const std::pair<std::string_view, std::string_view> kPrefixes[] = {{"mlx5", "mlx5_core"}, {"erdma", "erdma"}, {"rdmap", "efa"},
+                                                                    {"efa", "efa"},        {"bnxt_re", "bnxt_re"}, {"irdma", "irdma"}};
+  for (const auto& [prefix, driver] : kPrefixes)
+    if (starts_with(device, prefix)) return std::string(driver);
+  return {};
+}
+
+size_t distinct(const Observed& o, std::initializer_list<std::string_view> facts) {
+  std::set<std::string> values;
+  for (auto f : facts)
+    if (const auto* list = o.all(f))
+      for (const auto& one : *list)
+        if (one.trust != Trust::mentioned) values.insert(one.value);
+  return values.size();
+}
+
+}  // namespace
+
+const std::vector<FactPattern>& fact_patterns() {
+  static const std::vector<FactPattern> kPatterns = [] {
+    std::vector<FactPattern> out;
+    for (const Row& r : kRows) out.push_back(make(r));
+    for (const char* literal : kEnvLiterals) out.push_back(make({literal, kEnvRegex, "", Trust::installed}));
+    for (const Row& r : kHeadRows) out.push_back(make(r));
+    return out;
+  }();
+  return kPatterns;
+}
+
+void read_text_fact(const FactPattern& row, std::string_view line, const Evidence& where, Observed& observed) {
+  const re2::RE2& re = *row.pattern.regex;
+  if (row.fact.empty()) {  // environment: all assignments of the line
+    std::string_view rest = line;
+    std::string name, a, b, c;
+    if (re.NumberOfCapturingGroups() < 5) {
+      if (re2::RE2::PartialMatch(line, re, &name, &a)) observed.add("env." + name, a, where, row.trust);
+      return;
+    }
+    std::string whole;
+    while (re2::RE2::PartialMatch(rest, re, &whole, &name, &a, &b, &c)) {
+      const std::string value = !a.empty() ? a : !b.empty() ? b : c;
+      if (value.find('$') == std::string::npos) observed.add("env." + name, value, where, row.trust);
+      rest.remove_prefix(std::min(rest.size(), rest.find(whole) + std::max<size_t>(whole.size(), 1)));
+    }
+    return;
+  }
+  std::string value = row.value;
+  if (value.empty() || ends_with(value, ".")) {
+    std::string group;
+    if (re.NumberOfCapturingGroups() < 1 || !re2::RE2::PartialMatch(line, re, &group)) return;
+    if (row.factor != 0) {
+      auto n = parse_double(group);
+      if (!n) return;
+      group = std::to_string(static_cast<long long>(*n * row.factor));
+    }
+    value += group;
+  }
+  observed.add(row.fact, std::move(value), where, row.trust);
+}
+
+void derive_facts(Observed& o) {
+  if (const auto* t = o.best("torch.version"); t && !o.all("torch.cuda")) {
+    std::string digits;
+    static const re2::RE2 kLocal(R"(\+cu(\d\d)(\d))");
+    std::string major, minor;
+    if (re2::RE2::PartialMatch(t->value, kLocal, &major, &minor)) o.add("torch.cuda", major + "." + minor, t->where, t->trust);
+  }
+  if (const auto* models = o.all("gpu.model"); models && !o.all("gpu.compute_capability"))
+    for (const auto& m : std::vector<Observation>(*models))
+      if (int cc = capability(m.value)) o.add("gpu.compute_capability", std::to_string(cc), m.where, m.trust);
+  if (const auto* v = o.best("deepep.version"))
+    o.add("deepep.generation", compare_versions(VersionOrder::dotted, v->value, "2") < 0     ? "v1"
+                               : compare_versions(VersionOrder::dotted, v->value, "2.5") < 0 ? "v2"
+                                                                                             : "v25",
+          v->where, v->trust);
+  if (const auto* names = o.all("nic.names"))
+    for (const auto& n : std::vector<Observation>(*names))
+      if (std::string d = driver_of(n.value); !d.empty()) o.add("nic.driver", d, n.where, n.trust);
+  for (auto [copies, facts] : {std::pair{"nvshmem.copies", std::initializer_list<std::string_view>{"nvshmem.version", "nvshmem.host_version",
+                                                                                                "nvshmem.device_version"}},
+                               std::pair{"nccl.copies", std::initializer_list<std::string_view>{"nccl.version", "nccl.wheel_version"}}})
+    if (size_t n = distinct(o, facts); n > 0 && !o.all(copies)) o.add(copies, std::to_string(n), {}, Trust::installed);
+  if (const auto* r = o.best("ranks"); r && !o.all("nodes"))
+    if (auto n = parse_int(r->value); n && *n > 8) o.add("nodes", std::to_string((*n + 7) / 8), r->where, Trust::mentioned);
+  if (const auto* r = o.best("local_ranks"); r && !o.all("gpu.count")) o.add("gpu.count", r->value, r->where, Trust::mentioned);
+}
+
+}  // namespace ep
