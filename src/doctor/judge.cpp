@@ -10,14 +10,14 @@ namespace {
 
 /// What each piece of evidence leaves of the doubt (1 = no evidence). Documented in docs/doctor.md.
 struct Weigh {
-  double decisive = 0.12;        ///< a line that names the cause
-  double decisive_again = 0.6;   ///< another such line
-  double supporting = 0.65;      ///< a line that other causes print too, the first three
-  double rule = 0.15;            ///< facts that show the problem
-  double required = 0.35;        ///< the deciding condition is known to be true
-  double condition = 0.85;       ///< a condition that fits, the first three
-  double witnesses = 0.95;       ///< more than one rank or process says so
-  double unknown = 0.6;          ///< factor: the deciding condition could not be observed
+  double decisive = 0.12;       ///< a line that names the cause
+  double decisive_again = 0.6;  ///< another such line
+  double supporting = 0.65;     ///< a line that other causes print too, the first three
+  double rule = 0.15;           ///< facts that show the problem
+  double required = 0.35;       ///< the deciding condition is known to be true
+  double condition = 0.85;      ///< a condition that fits, the first three
+  double witnesses = 0.95;      ///< more than one rank or process says so
+  double unknown = 0.6;         ///< factor: the deciding condition could not be observed
 };
 constexpr Weigh kWeigh;
 constexpr double kConfident = 0.7, kShow = 0.2, kFail = 0.5, kTie = 0.12;
@@ -26,18 +26,18 @@ using LineKey = std::pair<int, int64_t>;
 
 struct Candidate {
   const Problem* problem = nullptr;
-  std::vector<size_t> hits;              ///< signatures of role cause that count
-  std::vector<size_t> symptoms;          ///< after-effects seen
+  std::vector<size_t> hits;      ///< signatures of role cause that count
+  std::vector<size_t> symptoms;  ///< after-effects seen
   std::vector<const FactRule*> rules;
   int decisive = 0, supporting = 0;
   Truth required = Truth::yes;
-  std::string unknown_fact;              ///< of the first require that nobody observed
+  std::string unknown_fact;  ///< of the first require that nobody observed
   std::vector<std::pair<std::string, const Observation*>> conditions;  ///< true ones, for evidence
   double confidence = 0;
   Severity severity = Severity::fail;
   Place first, last;
-  std::vector<LineKey> lines;            ///< where its lines stand
-  std::string ruled_out_by;              ///< not empty: it is not this
+  std::vector<LineKey> lines;  ///< where its lines stand
+  std::string ruled_out_by;    ///< not empty: it is not this
 };
 
 struct Case {
@@ -45,7 +45,9 @@ struct Case {
   const LogEvidence& logs;
   const Observed& observed;
   Lang lang;
-  std::string say(std::string_view en, std::string_view zh) const { return std::string(lang == Lang::zh ? zh : en); }
+  std::string say(std::string_view en, std::string_view zh) const {
+    return std::string(lang == Lang::zh ? zh : en);
+  }
 };
 
 bool signature_counts(const Case& c, const Problem& p, const LogEvidence::OfProblem& seen, size_t i) {
@@ -59,7 +61,8 @@ bool signature_counts(const Case& c, const Problem& p, const LogEvidence::OfProb
       continue;
     }
     bool there = gap >= 0;
-    for (size_t j = 0; j < p.signatures.size(); ++j) there |= p.signatures[j].id == s.with[k] && seen.signatures[j].count > 0;
+    for (size_t j = 0; j < p.signatures.size(); ++j)
+      there |= p.signatures[j].id == s.with[k] && seen.signatures[j].count > 0;
     if (!there) return false;
   }
   return true;
@@ -95,7 +98,8 @@ void apply_conditions(const Case& c, Candidate& cand, const LogEvidence::OfProbl
   for (const Condition& r : p.require) {
     const auto v = r.judge(c.observed);
     if (v.truth == Truth::no) {
-      cand.ruled_out_by = v.by ? std::string(v.fact) + " = " + v.by->value : r.text() + c.say(" does not hold", " 不成立");
+      cand.ruled_out_by =
+          v.by ? std::string(v.fact) + " = " + v.by->value : r.text() + c.say(" does not hold", " 不成立");
       return;
     }
     if (v.truth == Truth::unknown) {
@@ -115,7 +119,8 @@ void apply_conditions(const Case& c, Candidate& cand, const LogEvidence::OfProbl
   for (size_t i = 0; i < p.against.size(); ++i)
     if (seen.against[i].count > 0) {
       const auto& f = seen.against[i].first.front();
-      cand.ruled_out_by = p.against[i].why.in(c.lang) + " (" + c.logs.names[size_t(f.place.source)] + ":" + std::to_string(f.place.line) + ")";
+      cand.ruled_out_by = p.against[i].why.in(c.lang) + " (" + c.logs.names[size_t(f.place.source)] + ":" +
+                          std::to_string(f.place.line) + ")";
       return;
     }
   for (const Condition& s : p.support) {
@@ -148,7 +153,9 @@ bool run_succeeded(const Case& c, const Candidate& cand) {
   const bool building = cand.problem->phase == "build" || cand.problem->phase == "import";
   const Place& from = cand.first.known() ? cand.first : Place{};
   if (!from.known()) return false;
-  auto after = [](const Sightings& s, const Place& p) { return s.count > 0 && s.last.source == p.source && s.last.line > p.line; };
+  auto after = [](const Sightings& s, const Place& p) {
+    return s.count > 0 && s.last.source == p.source && s.last.line > p.line;
+  };
   if (l.hard_errors.count > 0 && !earlier(l.hard_errors.last, from)) return false;
   return after(l.run_success, cand.last) || (building && after(l.build_success, cand.last));
 }
@@ -163,7 +170,8 @@ Severity severity_for(const Case& c, const Candidate& cand) {
   if (!p.survives_success && !cand.hits.empty()) {
     if (run_succeeded(c, cand)) return Severity::info;
     // Hints without any error in the whole text are not worth an alarm.
-    if (cand.decisive == 0 && cand.confidence < kConfident && c.logs.hard_errors.count == 0) return Severity::info;
+    if (cand.decisive == 0 && cand.confidence < kConfident && c.logs.hard_errors.count == 0)
+      return Severity::info;
   }
   if (s == Severity::fail && cand.confidence < kFail) s = Severity::warn;
   return s;
@@ -189,7 +197,8 @@ bool better(const Candidate& a, const Candidate& b) {
   const bool sure_a = a.confidence >= kConfident, sure_b = b.confidence >= kConfident;
   if (sure_a != sure_b) return sure_a;
   if (sure_a && a.severity != b.severity) return a.severity > b.severity;
-  if (sure_a && !a.hits.empty() && !b.hits.empty() && (earlier(a.first, b.first) || earlier(b.first, a.first)))
+  if (sure_a && !a.hits.empty() && !b.hits.empty() &&
+      (earlier(a.first, b.first) || earlier(b.first, a.first)))
     return earlier(a.first, b.first);
   if (sure_a && a.hits.empty() != b.hits.empty()) return !a.hits.empty();
   if (a.confidence != b.confidence) return a.confidence > b.confidence;
@@ -201,7 +210,8 @@ bool better(const Candidate& a, const Candidate& b) {
 bool explains(const Candidate& strong, const Candidate& weak) {
   const auto& list = strong.problem->after_effects;
   const bool named = std::find(list.begin(), list.end(), weak.problem->kind) != list.end();
-  if (named && (weak.decisive == 0 || !strong.first.known() || !earlier(weak.first, strong.first))) return true;
+  if (named && (weak.decisive == 0 || !strong.first.known() || !earlier(weak.first, strong.first)))
+    return true;
   if (weak.decisive > 0 || weak.hits.empty()) return false;
   return std::all_of(weak.lines.begin(), weak.lines.end(), [&](const LineKey& k) {
     return std::find(strong.lines.begin(), strong.lines.end(), k) != strong.lines.end();
@@ -222,20 +232,23 @@ void add_evidence(const Case& c, const Candidate& cand, Finding* f) {
     const Sighting& one = s.first.front();
     std::string text = one.text;
     if (s.count > 1)
-      text += c.say("  (" + std::to_string(s.count) + " lines" + (s.who.size() > 1 ? ", " + std::to_string(s.who.size()) + " ranks)" : ")"),
-                    "  (共 " + std::to_string(s.count) + " 行" + (s.who.size() > 1 ? "，" + std::to_string(s.who.size()) + " 个 rank)" : ")"));
+      text += c.say("  (" + std::to_string(s.count) + " lines" +
+                        (s.who.size() > 1 ? ", " + std::to_string(s.who.size()) + " ranks)" : ")"),
+                    "  (共 " + std::to_string(s.count) + " 行" +
+                        (s.who.size() > 1 ? "，" + std::to_string(s.who.size()) + " 个 rank)" : ")"));
     Evidence e{c.logs.names[size_t(one.place.source)], int(one.place.line), text};
-    if (std::none_of(f->evidence.begin(), f->evidence.end(), [&](const Evidence& x) { return x.source == e.source && x.line == e.line; }))
+    if (std::none_of(f->evidence.begin(), f->evidence.end(),
+                     [&](const Evidence& x) { return x.source == e.source && x.line == e.line; }))
       f->evidence.push_back(std::move(e));
   }
-  for (const FactRule* r : cand.rules)
-    f->evidence.push_back({c.say("facts", "事实"), 0, r->seen.in(c.lang)});
+  for (const FactRule* r : cand.rules) f->evidence.push_back({c.say("facts", "事实"), 0, r->seen.in(c.lang)});
   for (const auto& [condition, by] : cand.conditions) {
     Evidence e = by->where;
     if (e.source.empty()) e.source = c.say("facts", "事实");
     const std::string fact = condition.substr(0, condition.find(' '));
     e.text = fact + " = " + by->value + (e.text.empty() ? "" : "  <- " + e.text);
-    if (std::none_of(f->evidence.begin(), f->evidence.end(), [&](const Evidence& x) { return x.text == e.text; }))
+    if (std::none_of(f->evidence.begin(), f->evidence.end(),
+                     [&](const Evidence& x) { return x.text == e.text; }))
       f->evidence.push_back(std::move(e));
   }
 }
@@ -275,14 +288,17 @@ std::string next_step(const Case& c, const Candidate& top, const Candidate* riva
     if (const LookAlike* l = look_alike(*top.problem, rival->problem->kind)) return observation(c, *l);
   if (rival)
     if (const LookAlike* l = look_alike(*rival->problem, top.problem->kind)) return observation(c, *l);
-  if (top.confidence < kConfident && !top.problem->look_alikes.empty()) return observation(c, top.problem->look_alikes.front());
+  if (top.confidence < kConfident && !top.problem->look_alikes.empty())
+    return observation(c, top.problem->look_alikes.front());
   if (!top.unknown_fact.empty()) return c.say("find out: ", "请确认：") + top.unknown_fact;
   return "epready explain " + top.problem->kind;
 }
 
 void unmatched(const Case& c, Diagnosis* d) {
   const auto& l = c.logs;
-  const Sightings* s = l.hard_errors.count > 0 ? &l.hard_errors : l.soft_errors.count > 0 ? &l.soft_errors : nullptr;
+  const Sightings* s = l.hard_errors.count > 0   ? &l.hard_errors
+                       : l.soft_errors.count > 0 ? &l.soft_errors
+                                                 : nullptr;
   const bool success_last = s && l.run_success.count > 0 && !earlier(l.run_success.last, s->last);
   if (!s || (s == &l.soft_errors && (success_last || l.run_success.count > 0))) {
     d->healthy = true;
@@ -290,10 +306,14 @@ void unmatched(const Case& c, Diagnosis* d) {
   }
   const Sighting* first = &s->first.front();
   d->start = Evidence{l.names[size_t(first->place.source)], int(first->place.line), first->text};
-  d->collect = {c.say("the log of every rank from its first line: NCCL_DEBUG=INFO NVSHMEM_DEBUG=INFO python3 ... 2>&1 | tee rank$RANK.log",
-                      "每个 rank 从头开始的日志：NCCL_DEBUG=INFO NVSHMEM_DEBUG=INFO python3 ... 2>&1 | tee rank$RANK.log"),
-                c.say("the versions: python3 -m pip list | grep -i -e nvshmem -e nccl -e torch -e deep", "版本：python3 -m pip list | grep -i -e nvshmem -e nccl -e torch -e deep"),
-                c.say("the host: epready snapshot -o host.snap (then: epready doctor --from host.snap LOG)", "主机：epready snapshot -o host.snap（然后 epready doctor --from host.snap LOG）")};
+  d->collect = {c.say("the log of every rank from its first line: NCCL_DEBUG=INFO NVSHMEM_DEBUG=INFO python3 "
+                      "... 2>&1 | tee rank$RANK.log",
+                      "每个 rank 从头开始的日志：NCCL_DEBUG=INFO NVSHMEM_DEBUG=INFO python3 ... 2>&1 | tee "
+                      "rank$RANK.log"),
+                c.say("the versions: python3 -m pip list | grep -i -e nvshmem -e nccl -e torch -e deep",
+                      "版本：python3 -m pip list | grep -i -e nvshmem -e nccl -e torch -e deep"),
+                c.say("the host: epready snapshot -o host.snap (then: epready doctor --from host.snap LOG)",
+                      "主机：epready snapshot -o host.snap（然后 epready doctor --from host.snap LOG）")};
 }
 
 void take_notes(const Case& c, Diagnosis* d) {
@@ -306,7 +326,8 @@ void take_notes(const Case& c, Diagnosis* d) {
     if (n.binary) d->notes.push_back(name + c.say(": holds binary bytes", "：含二进制字节"));
     if (n.long_lines)
       d->notes.push_back(name + c.say(": ", "：") + std::to_string(n.long_lines) +
-                         c.say(" lines above 64 KiB were matched in windows of 16 KiB", " 行超过 64 KiB，按 16 KiB 的窗口匹配"));
+                         c.say(" lines above 64 KiB were matched in windows of 16 KiB",
+                               " 行超过 64 KiB，按 16 KiB 的窗口匹配"));
   }
   d->errors = c.logs.errors;
 }
@@ -318,8 +339,10 @@ std::vector<Candidate> explained(std::vector<Candidate> in, std::map<std::string
     const Candidate* by = nullptr;
     for (const auto& strong : out)
       if (strong.confidence >= kConfident && explains(strong, cand)) by = &strong;
-    if (by) (*why)[cand.problem->kind] = by->problem->kind;
-    else out.push_back(std::move(cand));
+    if (by)
+      (*why)[cand.problem->kind] = by->problem->kind;
+    else
+      out.push_back(std::move(cand));
   }
   return out;
 }
@@ -333,32 +356,44 @@ Diagnosis judge(const Catalogue& catalogue, const LogEvidence& logs, const Obser
   std::map<std::string, std::string> ruled_out, explained_by;
   std::vector<Candidate> live;
   for (auto& cand : gather(c)) {
-    if (!cand.ruled_out_by.empty()) ruled_out[cand.problem->kind] = cand.ruled_out_by;
-    else live.push_back(std::move(cand));
+    if (!cand.ruled_out_by.empty())
+      ruled_out[cand.problem->kind] = cand.ruled_out_by;
+    else
+      live.push_back(std::move(cand));
   }
   std::sort(live.begin(), live.end(), better);
   // A cause may stand behind its after-effect in this order: the named after-effects go first.
   for (const auto& strong : live)
     if (strong.confidence >= kConfident)
       for (const auto& weak : live)
-        if (&weak != &strong && weak.problem != strong.problem && explains(strong, weak) && !explains(weak, strong))
+        if (&weak != &strong && weak.problem != strong.problem && explains(strong, weak) &&
+            !explains(weak, strong))
           explained_by.emplace(weak.problem->kind, strong.problem->kind);
   std::erase_if(live, [&](const Candidate& x) { return explained_by.count(x.problem->kind) != 0; });
   live = explained(std::move(live), &explained_by);
 
-  const bool sure = !live.empty() && live.front().confidence >= kConfident && live.front().severity != Severity::info;
+  const bool sure =
+      !live.empty() && live.front().confidence >= kConfident && live.front().severity != Severity::info;
   std::vector<const Candidate*> alarms, hints;
   for (const auto& cand : live) {
-    if (cand.severity == Severity::info) hints.push_back(&cand);
-    else if (alarms.size() < 3 && cand.confidence >= (sure ? kFail : kShow)) alarms.push_back(&cand);
+    if (cand.severity == Severity::info)
+      hints.push_back(&cand);
+    else if (alarms.size() < 3 && cand.confidence >= (sure ? kFail : kShow))
+      alarms.push_back(&cand);
   }
-  const Candidate* rival = alarms.size() > 1 && !sure && alarms[0]->confidence - alarms[1]->confidence < kTie ? alarms[1] : nullptr;
+  const Candidate* rival = alarms.size() > 1 && !sure && alarms[0]->confidence - alarms[1]->confidence < kTie
+                               ? alarms[1]
+                               : nullptr;
   d.undecided = rival != nullptr;
   for (const Candidate* cand : alarms) {
     Finding f = finding(c, *cand);
-    f.next = next_step(c, *cand, cand == alarms[0] ? rival : alarms[0]->confidence < kConfident ? alarms[0] : nullptr);
+    f.next = next_step(c, *cand,
+                       cand == alarms[0]                    ? rival
+                       : alarms[0]->confidence < kConfident ? alarms[0]
+                                                            : nullptr);
     for (const auto& l : cand->problem->look_alikes)
-      if (auto it = ruled_out.find(l.kind); it != ruled_out.end()) f.ruled_out.push_back(l.kind + ": " + it->second);
+      if (auto it = ruled_out.find(l.kind); it != ruled_out.end())
+        f.ruled_out.push_back(l.kind + ": " + it->second);
     for (const auto& [kind, by] : explained_by)
       if (by == cand->problem->kind)
         f.ruled_out.push_back(kind + c.say(": its lines follow from this cause", "：其日志行由本原因引起"));

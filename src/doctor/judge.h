@@ -1,5 +1,5 @@
-// The judgement: evidence of logs and facts of a host, weighed against the catalogue. Pure. Confidence is counted, not
-// felt: docs/doctor.md explains each number of kWeigh.
+// The judgement: evidence of logs and facts of a host, weighed against the catalogue. Pure. Confidence is
+// counted, not felt: docs/doctor.md explains each number of kWeigh.
 #pragma once
 #include <optional>
 #include <string>
@@ -12,9 +12,9 @@
 namespace ep {
 
 struct Diagnosis {
-  std::vector<Finding> findings;     ///< fail and warn first (at most three), best first; then info
-  bool undecided = false;            ///< the best finding has an equally good rival; its `next` says how to decide
-  bool healthy = false;              ///< nothing found, and no error line either
+  std::vector<Finding> findings;  ///< fail and warn first (at most three), best first; then info
+  bool undecided = false;  ///< the best finding has an equally good rival; its `next` says how to decide
+  bool healthy = false;    ///< nothing found, and no error line either
   std::optional<Evidence> start;     ///< nothing found, but this is the first error line
   std::vector<std::string> collect;  ///< what to collect then
   std::vector<std::string> notes;    ///< what was not read, or not understood

@@ -7,21 +7,32 @@ namespace ep {
 
 namespace {
 
-// Harmless lines of the kind that fill gigabytes of logs: windows that occur here are poor ones to file a literal under.
+// Harmless lines of the kind that fill gigabytes of logs: windows that occur here are poor ones to file a
+// literal under.
 constexpr std::string_view kTypical =
-    "(EngineCore_DP0 pid=412) INFO 11-30 10:22:57 [loggers.py:127] Engine 000: Avg prompt throughput: 1024.5 tokens/s, "
-    "Avg generation throughput: 812.3 tokens/s, Running: 32 reqs, Waiting: 0 reqs, GPU KV cache usage: 4.1%, Prefix cache "
+    "(EngineCore_DP0 pid=412) INFO 11-30 10:22:57 [loggers.py:127] Engine 000: Avg prompt throughput: 1024.5 "
+    "tokens/s, "
+    "Avg generation throughput: 812.3 tokens/s, Running: 32 reqs, Waiting: 0 reqs, GPU KV cache usage: 4.1%, "
+    "Prefix cache "
     "hit rate: 0.0%\nINFO: 10.0.0.7:51234 - \"POST /v1/chat/completions HTTP/1.1\" 200 OK\n"
-    "[2025-09-06 12:34:56 DP0 TP0 EP0] Decode batch. #running-req: 16, #token: 65536, token usage: 0.31, gen throughput "
-    "(token/s): 912.33, #queue-req: 0, cuda graph: True\n[rank3]: step 1200 loss 2.345 lr 1.0e-4 grad norm 0.987\n"
+    "[2025-09-06 12:34:56 DP0 TP0 EP0] Decode batch. #running-req: 16, #token: 65536, token usage: 0.31, gen "
+    "throughput "
+    "(token/s): 912.33, #queue-req: 0, cuda graph: True\n[rank3]: step 1200 loss 2.345 lr 1.0e-4 grad norm "
+    "0.987\n"
     "node7:4123:4321 [0] NCCL INFO Channel 03/0 : 12[4] -> 4[4] [receive] via NET/IB/4/GDRDMA\n"
     "node7:4123:4321 [0] NCCL INFO Connected all rings, use ring PXN 0 GDR 1\n"
-    " iteration 120/ 5000 | consumed samples: 15360 | elapsed time per iteration (ms): 1234.5 | learning rate: 1.0E-04 | "
-    "global batch size: 128 | lm loss: 7.1E+00 | loss scale: 1.0 | number of skipped iterations: 0 | number of nan\n"
-    "DEBUG WARNING ERROR File \"/usr/local/lib/python3.12/dist-packages/torch/distributed/site-packages/vllm/model_executor\""
-    ", line 120, in forward return self._call_impl device cuda error failed nvshmem rank rdma device mlx5_0 version\n"
-    "Loading safetensors checkpoint shards: 45% Completed | 72/163 [00:12<00:15, 5.9it/s] Capturing CUDA graphs\n"
-    "Nov 30 10:22:57 node7 kernel: [ 1234.567890] systemd[1]: Started Session 42 of user root. No such file or directory\n";
+    " iteration 120/ 5000 | consumed samples: 15360 | elapsed time per iteration (ms): 1234.5 | learning "
+    "rate: 1.0E-04 | "
+    "global batch size: 128 | lm loss: 7.1E+00 | loss scale: 1.0 | number of skipped iterations: 0 | number "
+    "of nan\n"
+    "DEBUG WARNING ERROR File "
+    "\"/usr/local/lib/python3.12/dist-packages/torch/distributed/site-packages/vllm/model_executor\""
+    ", line 120, in forward return self._call_impl device cuda error failed nvshmem rank rdma device mlx5_0 "
+    "version\n"
+    "Loading safetensors checkpoint shards: 45% Completed | 72/163 [00:12<00:15, 5.9it/s] Capturing CUDA "
+    "graphs\n"
+    "Nov 30 10:22:57 node7 kernel: [ 1234.567890] systemd[1]: Started Session 42 of user root. No such file "
+    "or directory\n";
 
 uint32_t fold(std::string_view four) {
   uint32_t w;
@@ -57,17 +68,22 @@ double window_cost(std::string_view four) {
 std::pair<size_t, double> best_offset(std::string_view text) {
   std::pair<size_t, double> best{0, 1e300};
   for (size_t b = 0; b + 6 <= text.size(); ++b) {
-    const double cost = window_cost(text.substr(b, 4)) + window_cost(text.substr(b + 1, 4)) + window_cost(text.substr(b + 2, 4));
+    const double cost = window_cost(text.substr(b, 4)) + window_cost(text.substr(b + 1, 4)) +
+                        window_cost(text.substr(b + 2, 4));
     if (cost < best.second) best = {b, cost};
   }
   return best;
 }
 
-char lower_byte(char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; }
+char lower_byte(char c) {
+  return c >= 'A' && c <= 'Z' ? char(c + 32) : c;
+}
 
 }  // namespace
 
-double LiteralScan::commonness(std::string_view text) { return best_offset(text).second; }
+double LiteralScan::commonness(std::string_view text) {
+  return best_offset(text).second;
+}
 
 LiteralScan::LiteralScan(std::vector<Literal> literals)
     : literals_(std::move(literals)), bits_((size_t(1) << kBits) / 64), heads_(size_t(1) << kBits, -1) {

@@ -1,7 +1,8 @@
-// LiteralScan: finds every occurrence of some hundreds of literals in one pass, a few bytes a cycle. It looks only at
-// every third position: each literal is filed under three neighbouring 4-byte windows, one of which must stand on a
-// looked-at position; a bit map says "surely none here" for nearly all of them. Plain integer code, no vector
-// instructions, same answer as a naive search (tested by properties). Not a regular-expression engine.
+// LiteralScan: finds every occurrence of some hundreds of literals in one pass, a few bytes a cycle. It looks
+// only at every third position: each literal is filed under three neighbouring 4-byte windows, one of which
+// must stand on a looked-at position; a bit map says "surely none here" for nearly all of them. Plain integer
+// code, no vector instructions, same answer as a naive search (tested by properties). Not a
+// regular-expression engine.
 #pragma once
 #include <cstdint>
 #include <cstring>
@@ -25,8 +26,8 @@ class LiteralScan {
   LiteralScan(LiteralScan&&) = default;
   LiteralScan& operator=(LiteralScan&&) = default;
 
-  /// Calls found(index of literal, position) for every occurrence that lies wholly in [data, data+size), once each;
-  /// not in order of position, but never going back by more than the length of the longest literal.
+  /// Calls found(index of literal, position) for every occurrence that lies wholly in [data, data+size), once
+  /// each; not in order of position, but never going back by more than the length of the longest literal.
   template <class Found>
   void scan(const char* data, size_t size, Found&& found) const;
 

@@ -34,8 +34,8 @@ Found fast(const std::vector<LiteralScan::Literal>& literals, const std::string&
 }
 
 TEST(LiteralScan, FindsOverlapsAndNestedLiterals) {
-  const std::vector<LiteralScan::Literal> literals = {{"aaaaaa"}, {"aaaaaab"}, {"timeout (dispatch CPU)"}, {"dispatch"},
-                                                      {"DISPATCH", true}};
+  const std::vector<LiteralScan::Literal> literals = {
+      {"aaaaaa"}, {"aaaaaab"}, {"timeout (dispatch CPU)"}, {"dispatch"}, {"DISPATCH", true}};
   const std::string text = "aaaaaaaab timeout (dispatch CPU) Dispatch";
   EXPECT_EQ(fast(literals, text), naive(literals, text));
   EXPECT_EQ(fast(literals, text).size(), 3u + 1u + 1u + 1u + 2u);

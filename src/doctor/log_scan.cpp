@@ -8,9 +8,9 @@ namespace ep {
 
 namespace {
 
-constexpr size_t kBlock = 256 << 10;     // stays in the second-level cache while it is searched
-constexpr size_t kLongLine = 64 << 10;   // a line above this is looked at in windows
-constexpr size_t kWindow = 8 << 10;      // bytes of a long line before and after a literal
+constexpr size_t kBlock = 256 << 10;    // stays in the second-level cache while it is searched
+constexpr size_t kLongLine = 64 << 10;  // a line above this is looked at in windows
+constexpr size_t kWindow = 8 << 10;     // bytes of a long line before and after a literal
 constexpr size_t kOverlap = 2 * kWindow;
 
 /// UTF-16 to UTF-8, block by block. Unpaired surrogates become U+FFFD.
@@ -77,7 +77,9 @@ Encoding guess(std::string_view start) {
   return Encoding::bytes;
 }
 
-int64_t count_newlines(const char* from, const char* to) { return std::count(from, to, '\n'); }
+int64_t count_newlines(const char* from, const char* to) {
+  return std::count(from, to, '\n');
+}
 
 }  // namespace
 
@@ -107,7 +109,8 @@ struct LogScan::Pass {
   int64_t line = 1;  ///< of `base`
   std::vector<std::pair<size_t, uint32_t>> found;
 
-  Pass(LogScan& s, const Hit& h) : self(s), hit(h), counts(s.patterns_.size()), last_line(s.patterns_.size(), -1) {}
+  Pass(LogScan& s, const Hit& h)
+      : self(s), hit(h), counts(s.patterns_.size()), last_line(s.patterns_.size(), -1) {}
 
   /// Searches [data, data+size); hits that begin in [from, to) count. Moves `line` to the line of data+size.
   void search(const char* data, size_t size, size_t from, size_t to) {
@@ -161,9 +164,12 @@ Result<ScanNotes> LogScan::run(const ReadBlock& read, const Hit& hit) {
       pass.notes.utf16 = encoding != Encoding::bytes;
       first = false;
     }
-    if (encoding == Encoding::bytes) buffer.append(raw, 0, got);
-    else decoder.decode(raw.data(), got, &buffer);
-    if (encoding == Encoding::bytes && !pass.notes.binary) pass.notes.binary = std::memchr(raw.data(), 0, got) != nullptr;
+    if (encoding == Encoding::bytes)
+      buffer.append(raw, 0, got);
+    else
+      decoder.decode(raw.data(), got, &buffer);
+    if (encoding == Encoding::bytes && !pass.notes.binary)
+      pass.notes.binary = std::memchr(raw.data(), 0, got) != nullptr;
     size_t whole = buffer.size();
     if (!end) {
       const void* nl = memrchr(buffer.data(), '\n', buffer.size());

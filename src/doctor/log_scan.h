@@ -1,5 +1,5 @@
-// LogScan: one pass over a text of any size for many line patterns. Blocks in, matching lines out; bounded memory, bounded
-// work on lines of any length, UTF-16 and binary noise survived. Knows nothing of problems.
+// LogScan: one pass over a text of any size for many line patterns. Blocks in, matching lines out; bounded
+// memory, bounded work on lines of any length, UTF-16 and binary noise survived. Knows nothing of problems.
 #pragma once
 #include <cstdint>
 #include <functional>
@@ -14,7 +14,8 @@
 
 namespace ep {
 
-/// Fills at most `most` bytes and says how many; 0 is the end. The caller opens files and pipes, not the doctor.
+/// Fills at most `most` bytes and says how many; 0 is the end. The caller opens files and pipes, not the
+/// doctor.
 using ReadBlock = std::function<Result<size_t>(char* into, size_t most)>;
 
 struct LogLine {
@@ -34,9 +35,9 @@ class LogScan {
   /// `patterns` outlive the scan.
   explicit LogScan(std::vector<const LinePattern*> patterns);
 
-  /// Calls hit(index of pattern, line) for every line and pattern that match, in line order. After `limit` hits of one
-  /// pattern only its literal is looked at (the rest of the pattern is taken for granted): bounded work on a log that
-  /// repeats itself a million times.
+  /// Calls hit(index of pattern, line) for every line and pattern that match, in line order. After `limit`
+  /// hits of one pattern only its literal is looked at (the rest of the pattern is taken for granted):
+  /// bounded work on a log that repeats itself a million times.
   using Hit = std::function<void(size_t pattern, const LogLine& line)>;
   Result<ScanNotes> run(const ReadBlock& read, const Hit& hit);
 

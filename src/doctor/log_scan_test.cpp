@@ -29,7 +29,8 @@ Seen scan(const LinePattern& p, std::string_view text, size_t chunk = 1 << 20) {
     text.remove_prefix(n);
     return n;
   };
-  auto notes = s.run(read, [&](size_t, const LogLine& l) { seen.hits.emplace_back(l.number, std::string(l.text)); });
+  auto notes =
+      s.run(read, [&](size_t, const LogLine& l) { seen.hits.emplace_back(l.number, std::string(l.text)); });
   EXPECT_TRUE(notes.has_value());
   if (notes) seen.notes = *notes;
   return seen;
@@ -37,7 +38,8 @@ Seen scan(const LinePattern& p, std::string_view text, size_t chunk = 1 << 20) {
 
 TEST(LogScan, NumbersLinesAcrossBlockBorders) {
   std::string text;
-  for (int i = 1; i <= 2000; ++i) text += i % 100 == 0 ? "error: the needle " + std::to_string(i) + "\n" : "plain line\n";
+  for (int i = 1; i <= 2000; ++i)
+    text += i % 100 == 0 ? "error: the needle " + std::to_string(i) + "\n" : "plain line\n";
   for (size_t chunk : {1u, 7u, 64u, 4096u, 1u << 20}) {
     auto seen = scan(pattern({"the needle"}), chunk == 1 ? text.substr(0, 3000) : text, chunk);
     ASSERT_FALSE(seen.hits.empty());
@@ -55,14 +57,17 @@ TEST(LogScan, AllLiteralsAndTheExpressionMustHoldOnOneLine) {
   EXPECT_EQ(scan(p, "gamma alpha beta gamma12\r\n").hits.size(), 1u);
 }
 
-TEST(LogScan, LastLineWithoutNewline) { EXPECT_EQ(scan(pattern({"needle"}), "a\nb needle").hits[0].first, 2); }
+TEST(LogScan, LastLineWithoutNewline) {
+  EXPECT_EQ(scan(pattern({"needle"}), "a\nb needle").hits[0].first, 2);
+}
 
 TEST(LogScan, OneHitALineHoweverOftenItStandsThere) {
   EXPECT_EQ(scan(pattern({"needle"}), "needle needle needle\n").hits.size(), 1u);
 }
 
 TEST(LogScan, TenMegabyteLineIsSearchedInWindows) {
-  std::string text = "first\n" + std::string(5 << 20, 'x') + " needle one " + std::string(5 << 20, 'y') + "\nlast needle\n";
+  std::string text =
+      "first\n" + std::string(5 << 20, 'x') + " needle one " + std::string(5 << 20, 'y') + "\nlast needle\n";
   auto seen = scan(pattern({"needle"}), text);
   ASSERT_EQ(seen.hits.size(), 2u);
   EXPECT_EQ(seen.hits[0].first, 2);
@@ -81,7 +86,8 @@ TEST(LogScan, NoNewlineAtAll) {
 }
 
 TEST(LogScan, NeedleAtEveryPlaceOfALongLineIsSeenOnce) {
-  for (size_t at : {size_t(65530), size_t(65536), size_t(200000), size_t(262140), size_t(262144), size_t(300000)}) {
+  for (size_t at :
+       {size_t(65530), size_t(65536), size_t(200000), size_t(262140), size_t(262144), size_t(300000)}) {
     std::string text(400000, 'x');
     text.replace(at, 6, "needle");
     text += "\nend\n";

@@ -48,7 +48,9 @@ void Observed::add(std::string_view fact, std::string value, Evidence where, Tru
   if (list.size() < kKeep) list.push_back({std::move(value), std::move(where), trust});
 }
 
-void Observed::add_absent(std::string_view fact) { absent_.insert(std::string(fact)); }
+void Observed::add_absent(std::string_view fact) {
+  absent_.insert(std::string(fact));
+}
 
 const Observation* Observed::best(std::string_view fact) const {
   const auto* list = all(fact);
@@ -65,15 +67,16 @@ const std::vector<Observation>* Observed::all(std::string_view fact) const {
 }
 
 Result<Condition> Condition::parse(std::string_view text) {
-  static const std::vector<std::string> kOperators = {"==", "!=", "<", "<=", ">", ">=", "in", "contains",
-                                                      "matches", "set", "unset"};
+  static const std::vector<std::string> kOperators = {
+      "==", "!=", "<", "<=", ">", ">=", "in", "contains", "matches", "set", "unset"};
   Condition c;
   c.text_ = std::string(trim(text));
   std::string rest = c.text_;
   size_t from = 0;
   while (from <= rest.size()) {
     size_t bar = rest.find(" | ", from);
-    std::string_view one = trim(std::string_view(rest).substr(from, bar == std::string::npos ? bar : bar - from));
+    std::string_view one =
+        trim(std::string_view(rest).substr(from, bar == std::string::npos ? bar : bar - from));
     from = bar == std::string::npos ? rest.size() + 1 : bar + 3;
     Term t;
     size_t space = one.find(' ');
@@ -91,10 +94,12 @@ Result<Condition> Condition::parse(std::string_view text) {
     }
     bool known_op = false;
     for (const auto& op : kOperators) known_op |= op == t.op;
-    if (!known_op) return fail(ErrorKind::malformed, "unknown operator `" + t.op + "`", c.text_, join(kOperators, " "));
+    if (!known_op)
+      return fail(ErrorKind::malformed, "unknown operator `" + t.op + "`", c.text_, join(kOperators, " "));
     const bool bare = t.op == "set" || t.op == "unset";
     if (bare != t.value.empty())
-      return fail(ErrorKind::malformed, bare ? "`" + t.op + "` takes no value" : "the value is missing", c.text_);
+      return fail(ErrorKind::malformed, bare ? "`" + t.op + "` takes no value" : "the value is missing",
+                  c.text_);
     if (t.op == "matches") {
       t.regex = std::make_shared<re2::RE2>(t.value, re2::RE2::Quiet);
       if (!t.regex->ok()) return fail(ErrorKind::malformed, "regular expression", c.text_, t.regex->error());

@@ -49,8 +49,9 @@ std::shared_ptr<const re2::RE2> compile_regex(const std::string& text, bool igno
 namespace {
 
 const std::vector<std::string> kSeverities = {"fail", "warn", "info"};
-const std::vector<std::string> kLayers = {"toolchain", "packages", "nvshmem", "nccl", "deepep", "driver", "kernel",
-                                          "nic", "fabric", "container", "launch", "framework"};
+const std::vector<std::string> kLayers = {"toolchain", "packages",  "nvshmem", "nccl",
+                                          "deepep",    "driver",    "kernel",  "nic",
+                                          "fabric",    "container", "launch",  "framework"};
 const std::vector<std::string> kPhases = {"build", "import", "launch", "init", "run", "host"};
 const std::vector<std::string> kWeights = {"decisive", "supporting"};
 
@@ -62,13 +63,17 @@ std::vector<Condition> conditions(TomlReader& r, std::string_view key) {
   std::vector<Condition> out;
   for (const auto& one : r.strings(key)) {
     auto c = Condition::parse(one);
-    if (c) out.push_back(std::move(*c));
-    else r.complain(r.node(), c.error().what + " in `" + one + "`", c.error().why);
+    if (c)
+      out.push_back(std::move(*c));
+    else
+      r.complain(r.node(), c.error().what + " in `" + one + "`", c.error().why);
   }
   return out;
 }
 
-Words words(TomlReader& r) { return {r.text("en", true), r.text("zh", true)}; }
+Words words(TomlReader& r) {
+  return {r.text("en", true), r.text("zh", true)};
+}
 
 Words word_table(TomlReader& r, std::string_view key, std::vector<Error>& errors) {
   const TomlNode* t = r.table(key);
@@ -90,14 +95,16 @@ LinePattern pattern(TomlReader& r) {
   size_t longest = 0;
   for (const auto& l : p.literals) {
     longest = std::max(longest, l.size());
-    if (l.empty() || l.find('\n') != std::string::npos) r.complain(r.node(), "a literal is empty or spans lines", l);
+    if (l.empty() || l.find('\n') != std::string::npos)
+      r.complain(r.node(), "a literal is empty or spans lines", l);
   }
   if (longest < LiteralScan::kMinLength)
     r.complain(r.node(), "one literal must have 6 bytes or more", "the scanner finds lines by it");
   if (!p.regex_text.empty()) {
     std::string error;
     p.regex = compile_regex(p.regex_text, p.ignore_case, &error);
-    if (!error.empty()) r.complain(r.node(), "regular expression does not compile", p.regex_text + ": " + error);
+    if (!error.empty())
+      r.complain(r.node(), "regular expression does not compile", p.regex_text + ": " + error);
   }
   return p;
 }
@@ -165,13 +172,16 @@ void read_advice(TomlReader& r, Problem& p, std::vector<Error>& errors) {
 void check_shape(TomlReader& r, const Problem& p) {
   std::set<std::string> ids;
   for (const auto& s : p.signatures)
-    if (!s.id.empty() && !ids.insert(s.id).second) r.complain(r.node(), "two signatures have the id `" + s.id + "`");
+    if (!s.id.empty() && !ids.insert(s.id).second)
+      r.complain(r.node(), "two signatures have the id `" + s.id + "`");
   for (const auto& s : p.signatures)
     for (const auto& w : s.with)
       if (!ids.count(w)) r.complain(r.node(), "`with` names no signature of this file: " + w);
   for (const auto& l : p.lanes)
-    if (l != "v1" && l != "v2" && l != "local") r.complain(r.node(), "unknown lane `" + l + "`", "one of: v1 v2 local");
-  if (p.signatures.empty() && p.rules.empty()) r.complain(r.node(), "a problem needs a [[signature]] or a [[rule]]");
+    if (l != "v1" && l != "v2" && l != "local")
+      r.complain(r.node(), "unknown lane `" + l + "`", "one of: v1 v2 local");
+  if (p.signatures.empty() && p.rules.empty())
+    r.complain(r.node(), "a problem needs a [[signature]] or a [[rule]]");
   if (p.fixes.empty()) r.complain(r.node(), "a problem needs a [[fix]]");
   if (p.sources.empty()) r.complain(r.node(), "a problem needs a [[source]]");
 }
@@ -215,12 +225,18 @@ Catalogue load_catalogue(const std::vector<DataFile>& files, std::vector<Error>&
     Problem p = parse_problem(f.content, f.shown, errors);
     if (errors.size() != before) continue;
     if (const Problem* twin = c.find(p.kind)) {
-      errors.push_back(Error{ErrorKind::malformed, "kind `" + p.kind + "` is defined twice", f.shown, "also in " + twin->file, "", {}});
+      errors.push_back(Error{ErrorKind::malformed,
+                             "kind `" + p.kind + "` is defined twice",
+                             f.shown,
+                             "also in " + twin->file,
+                             "",
+                             {}});
       continue;
     }
     c.problems.push_back(std::move(p));
   }
-  std::sort(c.problems.begin(), c.problems.end(), [](const auto& a, const auto& b) { return a.kind < b.kind; });
+  std::sort(c.problems.begin(), c.problems.end(),
+            [](const auto& a, const auto& b) { return a.kind < b.kind; });
   return c;
 }
 

@@ -1,5 +1,6 @@
-// Problem: one known failure as data (data/problems/KIND.toml, schema in data/VOCABULARY.md), and the catalogue of
-// all of them. Loading refuses unknown keys and bad patterns with file and line; it never skips one silently.
+// Problem: one known failure as data (data/problems/KIND.toml, schema in data/VOCABULARY.md), and the
+// catalogue of all of them. Loading refuses unknown keys and bad patterns with file and line; it never skips
+// one silently.
 #pragma once
 #include <map>
 #include <memory>
@@ -95,8 +96,8 @@ struct Catalogue {
   const Problem* find(std::string_view kind) const;
 };
 
-/// One file. `name` is shown in errors ("data/problems/x.toml"). Every mistake is added to `errors`; with any of them
-/// the problem is not to be used.
+/// One file. `name` is shown in errors ("data/problems/x.toml"). Every mistake is added to `errors`; with any
+/// of them the problem is not to be used.
 Problem parse_problem(std::string_view toml, const std::string& name, std::vector<Error>& errors);
 /// Good files are loaded whatever the others hold; the caller shows `errors` and never drops them.
 Catalogue load_catalogue(const std::vector<DataFile>& files, std::vector<Error>& errors);

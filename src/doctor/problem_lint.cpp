@@ -13,7 +13,8 @@ namespace {
 
 class Lint {
  public:
-  Lint(const Catalogue& c, const std::map<std::string, std::vector<Fixture>>& f) : catalogue_(c), fixtures_(f) {}
+  Lint(const Catalogue& c, const std::map<std::string, std::vector<Fixture>>& f)
+      : catalogue_(c), fixtures_(f) {}
 
   std::vector<LintMark> run() {
     for (const Problem& p : catalogue_.problems) {
@@ -24,18 +25,22 @@ class Lint {
       if (!fixtures_.empty()) fixtures(p);
     }
     for (const auto& [kind, files] : fixtures_)
-      if (!catalogue_.find(kind)) mark(true, files.front().path, "fixtures of a kind that has no problem file: " + kind);
+      if (!catalogue_.find(kind))
+        mark(true, files.front().path, "fixtures of a kind that has no problem file: " + kind);
     return std::move(marks_);
   }
 
  private:
-  void mark(bool error, std::string where, std::string text) { marks_.push_back({error, std::move(where), std::move(text)}); }
+  void mark(bool error, std::string where, std::string text) {
+    marks_.push_back({error, std::move(where), std::move(text)});
+  }
 
   void names(const Problem& p) {
     const std::string stem = p.file.substr(p.file.rfind('/') + 1);
     if (stem != p.kind + ".toml") mark(true, p.file, "the file name must be the kind: " + p.kind + ".toml");
     static const re2::RE2 kKind("[a-z]+\\.[a-z0-9]+(-[a-z0-9]+)*");
-    if (!re2::RE2::FullMatch(p.kind, kKind)) mark(true, p.file, "a kind is group.words-with-hyphens: " + p.kind);
+    if (!re2::RE2::FullMatch(p.kind, kKind))
+      mark(true, p.file, "a kind is group.words-with-hyphens: " + p.kind);
     for (const auto& a : p.after_effects) {
       if (!catalogue_.find(a)) mark(false, p.file, "after_effects names an unknown kind: " + a);
       if (a == p.kind) mark(true, p.file, "a problem cannot be its own after-effect");
@@ -64,26 +69,32 @@ class Lint {
     static const re2::RE2 kUrl("https://[a-zA-Z0-9.-]+/\\S+"), kDate("20\\d\\d(-\\d\\d(-\\d\\d)?)?");
     for (const auto& s : p.sources) {
       if (!re2::RE2::FullMatch(s.url, kUrl)) mark(true, p.file, "a source is an https link: " + s.url);
-      if (!re2::RE2::FullMatch(s.date, kDate)) mark(true, p.file, "a date is YYYY, YYYY-MM or YYYY-MM-DD: " + s.date);
+      if (!re2::RE2::FullMatch(s.date, kDate))
+        mark(true, p.file, "a date is YYYY, YYYY-MM or YYYY-MM-DD: " + s.date);
     }
-    if (!re2::RE2::FullMatch(p.first_seen, kDate)) mark(true, p.file, "first_seen is YYYY-MM: " + p.first_seen);
+    if (!re2::RE2::FullMatch(p.first_seen, kDate))
+      mark(true, p.file, "first_seen is YYYY-MM: " + p.first_seen);
   }
 
   static int sentences(std::string_view text) {
     int n = 0;
     for (size_t i = 0; i < text.size(); ++i)
-      n += (text[i] == '.' || text[i] == '!' || text[i] == '?') && (i + 1 == text.size() || (text[i + 1] == ' ' && i + 2 < text.size() && isupper(static_cast<unsigned char>(text[i + 2]))));
+      n += (text[i] == '.' || text[i] == '!' || text[i] == '?') &&
+           (i + 1 == text.size() ||
+            (text[i + 1] == ' ' && i + 2 < text.size() && isupper(static_cast<unsigned char>(text[i + 2]))));
     return n;
   }
 
   void texts(const Problem& p) {
     if (p.title.en.size() > 120) mark(true, p.file, "the title is longer than 120 bytes");
     if (sentences(p.cause.en) > 3) mark(false, p.file, "the cause has more than two sentences");
-    static const re2::RE2 kChanging(R"((\.(cpp|cu|cuh|h|py|c):\d+|0x[0-9a-f]{6,}|/home/\w+|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}))");
+    static const re2::RE2 kChanging(
+        R"((\.(cpp|cu|cuh|h|py|c):\d+|0x[0-9a-f]{6,}|/home/\w+|\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}))");
     for (const auto& s : p.signatures)
       for (const auto& l : s.pattern.literals)
         if (re2::RE2::PartialMatch(l, kChanging))
-          mark(true, p.file + ":" + std::to_string(s.line_in_file), "a literal that changes with versions or machines: " + l);
+          mark(true, p.file + ":" + std::to_string(s.line_in_file),
+               "a literal that changes with versions or machines: " + l);
   }
 
   void fixtures(const Problem& p) {
@@ -118,7 +129,9 @@ class Lint {
       if (!is_hit) found |= x.code == p.kind;
       got += (got.empty() ? "" : ", ") + x.code + " " + std::to_string(x.confidence).substr(0, 4);
     }
-    if (is_hit && !found) mark(true, f.path, "the first finding must be " + p.kind + ", it is " + (got.empty() ? "nothing" : got));
+    if (is_hit && !found)
+      mark(true, f.path,
+           "the first finding must be " + p.kind + ", it is " + (got.empty() ? "nothing" : got));
     if (!is_hit && found) mark(true, f.path, p.kind + " must not be found: " + got);
   }
 
@@ -130,7 +143,8 @@ class Lint {
         if (contains(f.path, "/hit"))
           for (std::string_view line : lines(f.text)) seen |= s.pattern.matches(line);
       if (!seen)
-        mark(false, p.file + ":" + std::to_string(s.line_in_file), "no hit fixture shows this signature: " + s.pattern.literals[0]);
+        mark(false, p.file + ":" + std::to_string(s.line_in_file),
+             "no hit fixture shows this signature: " + s.pattern.literals[0]);
     }
   }
 
@@ -141,7 +155,8 @@ class Lint {
 
 }  // namespace
 
-std::vector<LintMark> lint_problems(const Catalogue& catalogue, const std::map<std::string, std::vector<Fixture>>& fixtures) {
+std::vector<LintMark> lint_problems(const Catalogue& catalogue,
+                                    const std::map<std::string, std::vector<Fixture>>& fixtures) {
   return Lint(catalogue, fixtures).run();
 }
 

@@ -1,5 +1,5 @@
-// The rules that problems of the catalogue keep beyond what the loader enforces: fixtures, sources, look-alikes.
-// `epready data lint` and a test call it. Pure: the caller reads the files.
+// The rules that problems of the catalogue keep beyond what the loader enforces: fixtures, sources,
+// look-alikes. `epready data lint` and a test call it. Pure: the caller reads the files.
 #pragma once
 #include <map>
 #include <string>
@@ -20,7 +20,9 @@ struct LintMark {
   std::string text;
 };
 
-/// `fixtures`: all hit*.log and miss*.log of all kinds, by kind; empty: the rules about fixtures are left out.
-std::vector<LintMark> lint_problems(const Catalogue& catalogue, const std::map<std::string, std::vector<Fixture>>& fixtures);
+/// `fixtures`: all hit*.log and miss*.log of all kinds, by kind; empty: the rules about fixtures are left
+/// out.
+std::vector<LintMark> lint_problems(const Catalogue& catalogue,
+                                    const std::map<std::string, std::vector<Fixture>>& fixtures);
 
 }  // namespace ep

@@ -28,7 +28,8 @@ double seconds(int y, int mo, int d, int h, int mi, double s) {
 }  // namespace
 
 LineTag line_tag(std::string_view line) {
-  static const re2::RE2 kRank(R"((?i)^\W{0,8}(?:\x1b\[[0-9;]*m)*\[?\(?(?:rank|default|global rank|r)[ _:]?(\d+)\]?:?)");
+  static const re2::RE2 kRank(
+      R"((?i)^\W{0,8}(?:\x1b\[[0-9;]*m)*\[?\(?(?:rank|default|global rank|r)[ _:]?(\d+)\]?:?)");
   static const re2::RE2 kRankAnywhere(R"((?i)[\[( ]rank[ =:]*(\d+)[\]), ])");
   static const re2::RE2 kEngine(R"(\(((?:EngineCore|Worker|APIServer|RayWorker|VllmWorker|pid)\w*)[^)]*\))");
   static const re2::RE2 kSglang(R"(\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ((?:(?:DP|TP|EP|PP)\d+ ?)+)\])");
@@ -58,7 +59,8 @@ double line_time(std::string_view line) {
   static const re2::RE2 kIso(R"((\d{4})[-/](\d\d)[-/](\d\d)[ T](\d\d):(\d\d):(\d\d(?:[.,]\d+)?))");
   static const re2::RE2 kShort(R"(\b(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d(?:[.,]\d+)?))");
   static const re2::RE2 kGlog(R"(^\W{0,3}[IWEF](\d\d)(\d\d) (\d\d):(\d\d):(\d\d(?:\.\d+)?))");
-  static const re2::RE2 kSyslog(R"(\b(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +(\d{1,2}) (\d\d):(\d\d):(\d\d))");
+  static const re2::RE2 kSyslog(
+      R"(\b(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +(\d{1,2}) (\d\d):(\d\d):(\d\d))");
   static const re2::RE2 kKernel(R"(^\[ *(\d+\.\d+)\])");
   std::string_view head = line.substr(0, 160);
   int y, mo, d, h, mi;
@@ -68,8 +70,10 @@ double line_time(std::string_view line) {
       if (c == ',') c = '.';
     return parse_double(t).value_or(0);
   };
-  if (re2::RE2::PartialMatch(head, kIso, &y, &mo, &d, &h, &mi, &s)) return seconds(y, mo, d, h, mi, number(s));
-  if (re2::RE2::PartialMatch(head, kShort, &mo, &d, &h, &mi, &s) || re2::RE2::PartialMatch(head, kGlog, &mo, &d, &h, &mi, &s))
+  if (re2::RE2::PartialMatch(head, kIso, &y, &mo, &d, &h, &mi, &s))
+    return seconds(y, mo, d, h, mi, number(s));
+  if (re2::RE2::PartialMatch(head, kShort, &mo, &d, &h, &mi, &s) ||
+      re2::RE2::PartialMatch(head, kGlog, &mo, &d, &h, &mi, &s))
     return seconds(2000, mo, d, h, mi, number(s));
   if (re2::RE2::PartialMatch(head, kSyslog, &month, &d, &h, &mi, &s)) {
     static const std::string kMonths = "JanFebMarAprMayJunJulAugSepOctNovDec";

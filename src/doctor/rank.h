@@ -1,4 +1,5 @@
-// Who printed a line: rank, node and time, read from the tags that launchers and libraries put in front. Pure.
+// Who printed a line: rank, node and time, read from the tags that launchers and libraries put in front.
+// Pure.
 #pragma once
 #include <limits>
 #include <string>
@@ -7,15 +8,16 @@
 namespace ep {
 
 struct LineTag {
-  std::string who;   ///< "rank 3", "DP0 TP1 EP1", "EngineCore_DP0", "node7:4123 [0]"; empty when the line says nothing
+  std::string
+      who;  ///< "rank 3", "DP0 TP1 EP1", "EngineCore_DP0", "node7:4123 [0]"; empty when the line says nothing
   std::string host;  ///< "node7", where the tag names it
   int rank = -1;     ///< global rank, where the tag is one
 };
 
 LineTag line_tag(std::string_view line);
 
-/// Seconds; absolute forms (dates) count from 1970 as if UTC, missing years are the year 2000. Not a number when there is
-/// no time stamp in the first 160 bytes.
+/// Seconds; absolute forms (dates) count from 1970 as if UTC, missing years are the year 2000. Not a number
+/// when there is no time stamp in the first 160 bytes.
 double line_time(std::string_view line);
 
 }  // namespace ep

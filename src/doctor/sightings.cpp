@@ -17,27 +17,89 @@ constexpr size_t kFirst = 8, kWho = 64, kText = 400;
 constexpr size_t kHeadBytes = 256 << 10;  // where people describe their machine; logs follow
 
 /// Marks of a run. Hard: something died. Soft: worth a look when nothing better is known.
-const char* const kHard[] = {
-    "Traceback (most recent call last)", "RuntimeError", "ImportError", "ModuleNotFoundError", "AssertionError",
-    "Segmentation fault", "core dumped", "terminate called", "CUDA error", "Caught signal", "FAILED: ", "fatal error:",
-    "ninja: build stopped", "undefined symbol", "undefined reference", "collect2: error", "multiple definition",
-    "SIGABRT", "SIGSEGV", "SIGKILL", "non-zero exit status", "DeepEP error", "timeout check failed", "receiver timeout",
-    "forwarder timeout", "modprobe: ERROR", "modprobe: FATAL", "could not insert", "unrecognized arguments",
-    "cannot open shared object", "OutOfMemoryError", "Assertion error", "Assertion failed", "assertion failed",
-    "No matching distribution", "404 Not Found", "CMake Error", "CalledProcessError", "illegal memory access",
-    "exiting...", "NotImplementedError", "FileNotFoundError", "PermissionError", "Permission denied", "NCCL exception",
-    "ptxas fatal", "Xid (PCI", "terminated by signal", "unhandled system error", "unhandled cuda error",
-    "remote process exited", "Watchdog caught", "gdr_open error", "ncclSystemError", "ncclInternalError",
-    "Signals.SIGKILL", "Engine core initialization failed", "EngineDeadError", "nvcc error", "NVRM: Xid"};
-const char* const kSoft[] = {" failed", "Failed ", "Failed:", "error:", "Error:", "ERROR: ", "ERROR ", "NCCL WARN", "timed out",
-                             "timeout", "cannot ", "Cannot ", "No such file", "not found", "Unable to", "unable to", "Killed",
-                             "Invalid argument", "not permitted", "WARN: "};
-const char* const kRunSuccess[] = {"GB/s (RDMA)", "GB/s (NVL)", "GB/s (SO)", "Dispatch + combine bandwidth", "Avg bus bandwidth",
-                                   "Application startup complete", "Uvicorn running on", "fired up and ready to roll",
-                                   "Combine=PASSED", "Avg generation throughput", "Decode batch.", "200 OK", "| lm loss:",
-                                   "lm loss: ", "[testing] Running with", "All tests passed", "all tests passed"};
-const char* const kBuildSuccess[] = {"Successfully installed", "Successfully built", "Finished processing dependencies",
-                                     "DeepEP OK", "[100%] Built target"};
+const char* const kHard[] = {"Traceback (most recent call last)",
+                             "RuntimeError",
+                             "ImportError",
+                             "ModuleNotFoundError",
+                             "AssertionError",
+                             "Segmentation fault",
+                             "core dumped",
+                             "terminate called",
+                             "CUDA error",
+                             "Caught signal",
+                             "FAILED: ",
+                             "fatal error:",
+                             "ninja: build stopped",
+                             "undefined symbol",
+                             "undefined reference",
+                             "collect2: error",
+                             "multiple definition",
+                             "SIGABRT",
+                             "SIGSEGV",
+                             "SIGKILL",
+                             "non-zero exit status",
+                             "DeepEP error",
+                             "timeout check failed",
+                             "receiver timeout",
+                             "forwarder timeout",
+                             "modprobe: ERROR",
+                             "modprobe: FATAL",
+                             "could not insert",
+                             "unrecognized arguments",
+                             "cannot open shared object",
+                             "OutOfMemoryError",
+                             "Assertion error",
+                             "Assertion failed",
+                             "assertion failed",
+                             "No matching distribution",
+                             "404 Not Found",
+                             "CMake Error",
+                             "CalledProcessError",
+                             "illegal memory access",
+                             "exiting...",
+                             "NotImplementedError",
+                             "FileNotFoundError",
+                             "PermissionError",
+                             "Permission denied",
+                             "NCCL exception",
+                             "ptxas fatal",
+                             "Xid (PCI",
+                             "terminated by signal",
+                             "unhandled system error",
+                             "unhandled cuda error",
+                             "remote process exited",
+                             "Watchdog caught",
+                             "gdr_open error",
+                             "ncclSystemError",
+                             "ncclInternalError",
+                             "Signals.SIGKILL",
+                             "Engine core initialization failed",
+                             "EngineDeadError",
+                             "nvcc error",
+                             "NVRM: Xid"};
+const char* const kSoft[] = {
+    " failed",   "Failed ",   "Failed:", "error:",           "Error:",        "ERROR: ",      "ERROR ",
+    "NCCL WARN", "timed out", "timeout", "cannot ",          "Cannot ",       "No such file", "not found",
+    "Unable to", "unable to", "Killed",  "Invalid argument", "not permitted", "WARN: "};
+const char* const kRunSuccess[] = {"GB/s (RDMA)",
+                                   "GB/s (NVL)",
+                                   "GB/s (SO)",
+                                   "Dispatch + combine bandwidth",
+                                   "Avg bus bandwidth",
+                                   "Application startup complete",
+                                   "Uvicorn running on",
+                                   "fired up and ready to roll",
+                                   "Combine=PASSED",
+                                   "Avg generation throughput",
+                                   "Decode batch.",
+                                   "200 OK",
+                                   "| lm loss:",
+                                   "lm loss: ",
+                                   "[testing] Running with",
+                                   "All tests passed",
+                                   "all tests passed"};
+const char* const kBuildSuccess[] = {"Successfully installed", "Successfully built",
+                                     "Finished processing dependencies", "DeepEP OK", "[100%] Built target"};
 
 LinePattern literal_pattern(const char* text) {
   LinePattern p;
@@ -61,8 +123,10 @@ class Collector {
       slot.signatures.resize(p.signatures.size());
       slot.against.resize(p.against.size());
       for (const auto& s : p.signatures) slot.gap.emplace_back(s.with.size(), -1);
-      for (uint32_t k = 0; k < p.signatures.size(); ++k) add(&p.signatures[k].pattern, {Target::signature, i, k, nullptr});
-      for (uint32_t k = 0; k < p.against.size(); ++k) add(&p.against[k].pattern, {Target::against, i, k, nullptr});
+      for (uint32_t k = 0; k < p.signatures.size(); ++k)
+        add(&p.signatures[k].pattern, {Target::signature, i, k, nullptr});
+      for (uint32_t k = 0; k < p.against.size(); ++k)
+        add(&p.against[k].pattern, {Target::against, i, k, nullptr});
     }
     const auto& facts = fact_patterns();
     for (uint32_t k = 0; k < facts.size(); ++k)
@@ -86,7 +150,8 @@ class Collector {
         return n;
       };
       auto notes = scan.run(read, [&](size_t p, const LogLine& l) { hit(p, l); });
-      if (notes) out_.notes.push_back(*notes);
+      if (notes)
+        out_.notes.push_back(*notes);
       else {
         out_.notes.emplace_back();
         out_.errors.push_back(std::move(notes.error()));
@@ -161,7 +226,8 @@ class Collector {
       }
   }
 
-  /// Short words (GPU models, "RoCE", "2 nodes") are no good as scanner literals; they are looked for in the head only.
+  /// Short words (GPU models, "RoCE", "2 nodes") are no good as scanner literals; they are looked for in the
+  /// head only.
   void read_head(bool utf16) {
     if (utf16) {
       std::string narrow;
@@ -175,7 +241,8 @@ class Collector {
       if (line.size() > 2048) line = line.substr(0, 2048);
       for (const FactPattern& row : fact_patterns())
         if (row.pattern.literals.empty() && re2::RE2::PartialMatch(line, *row.pattern.regex))
-          read_text_fact(row, line, {out_.names.back(), number, std::string(line.substr(0, kText))}, observed_);
+          read_text_fact(row, line, {out_.names.back(), number, std::string(line.substr(0, kText))},
+                         observed_);
     }
   }
 

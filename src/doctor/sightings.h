@@ -1,5 +1,5 @@
-// What a scan saw: for every line pattern how often, where first and last, by whom. And the marks of a run as such: hard
-// errors, signs of success. Collecting only; judging is judge.h.
+// What a scan saw: for every line pattern how often, where first and last, by whom. And the marks of a run as
+// such: hard errors, signs of success. Collecting only; judging is judge.h.
 #pragma once
 #include <cstdint>
 #include <set>
@@ -13,12 +13,13 @@
 namespace ep {
 
 struct Place {
-  int source = -1;    ///< index of the log
-  int64_t line = 0;   ///< 1-based
-  double time = 0;    ///< seconds, NaN when the line has no time stamp
+  int source = -1;   ///< index of the log
+  int64_t line = 0;  ///< 1-based
+  double time = 0;   ///< seconds, NaN when the line has no time stamp
   bool known() const { return source >= 0; }
 };
-/// Earlier in time: by line in one log, by time stamps between logs where both have one, else by order of the logs.
+/// Earlier in time: by line in one log, by time stamps between logs where both have one, else by order of the
+/// logs.
 bool earlier(const Place& a, const Place& b);
 
 struct Sighting {
@@ -31,7 +32,7 @@ struct Sightings {
   int64_t count = 0;
   std::vector<Sighting> first;  ///< up to eight
   Place last;
-  std::set<std::string> who;    ///< up to 64 different ones
+  std::set<std::string> who;  ///< up to 64 different ones
 };
 
 struct LogInput {
@@ -43,10 +44,11 @@ struct LogInput {
 struct LogEvidence {
   std::vector<std::string> names;  ///< of the logs, by source index
   std::vector<ScanNotes> notes;
-  std::vector<Error> errors;       ///< logs that could not be read to their end
+  std::vector<Error> errors;  ///< logs that could not be read to their end
   struct OfProblem {
     std::vector<Sightings> signatures, against;
-    std::vector<std::vector<int64_t>> gap;  ///< [signature][position in its `with`]: least distance in lines, -1 never both
+    std::vector<std::vector<int64_t>>
+        gap;  ///< [signature][position in its `with`]: least distance in lines, -1 never both
   };
   std::vector<OfProblem> problems;  ///< as in the catalogue
   Sightings hard_errors, soft_errors, run_success, build_success;

@@ -15,7 +15,8 @@ namespace {
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 #define V R"(v?(\d+\.\d+(?:\.\d+)*))"  // a version of two or more numbers
 
-/// literals | regex | fact | trust | fixed value | factor. Several literals: all on the line, the rarest is searched.
+/// literals | regex | fact | trust | fixed value | factor. Several literals: all on the line, the rarest is
+/// searched.
 struct Row {
   const char* literal;
   const char* regex;
@@ -25,7 +26,8 @@ struct Row {
   double factor = 0;
 };
 
-// Packages: pip list ("name  1.2"), pip freeze, wheels, "Successfully installed", dpkg. `>=` is a wish, not a version.
+// Packages: pip list ("name  1.2"), pip freeze, wheels, "Successfully installed", dpkg. `>=` is a wish, not a
+// version.
 #define PIP(name) "(?i)(?:^|[\\s\"'/])" name "(?:-|==|@|\\s+|\\s*\\()" V
 
 const Row kRows[] = {
@@ -35,16 +37,22 @@ const Row kRows[] = {
     {"nvshmem", R"((?i)libnvshmem-linux-\w+-)" V, "nvshmem.version"},
     {"nvshmem_host.so.", R"(libnvshmem_host\.so\.(\d+\.\d+\.\d+))", "nvshmem.host_version"},
     {"nvshmem_host.so.", R"(libnvshmem_host\.so\.(\d+\.\d+\.\d+))", "nvshmem.version"},
-    {"device library version", R"((?i)device library version[ (:=v]*(\d+\.\d+\.\d+))", "nvshmem.device_version", Trust::running},
-    {"host library version", R"((?i)host library version[ (:=v]*(\d+\.\d+\.\d+))", "nvshmem.host_version", Trust::running},
+    {"device library version", R"((?i)device library version[ (:=v]*(\d+\.\d+\.\d+))",
+     "nvshmem.device_version", Trust::running},
+    {"host library version", R"((?i)host library version[ (:=v]*(\d+\.\d+\.\d+))", "nvshmem.host_version",
+     Trust::running},
     {"NVSHMEM_VER", R"(NVSHMEM_VER(?:SION)?["']?\s*[=:]\s*["']?v?(\d+\.\d+\.\d+))", "nvshmem.version"},
-    {"NVSHMEM", R"(NVSHMEM(?: version| library)?(?: is|:|=| )+v?(\d+\.\d+\.\d+))", "nvshmem.version", Trust::mentioned},
-    {"nvshmem", R"(nvshmem(?:[-_ ]?(?:src|version|lib|sys|host))?[-_:= ]+v?(\d+\.\d+\.\d+))", "nvshmem.version", Trust::mentioned},
+    {"NVSHMEM", R"(NVSHMEM(?: version| library)?(?: is|:|=| )+v?(\d+\.\d+\.\d+))", "nvshmem.version",
+     Trust::mentioned},
+    {"nvshmem", R"(nvshmem(?:[-_ ]?(?:src|version|lib|sys|host))?[-_:= ]+v?(\d+\.\d+\.\d+))",
+     "nvshmem.version", Trust::mentioned},
     {"libnvshmem3", R"(libnvshmem3[-\w]*(?::\w+)?\s+)" V, "nvshmem.host_version"},
     {"libnvshmem3", R"(libnvshmem3[-\w]*(?::\w+)?\s+)" V, "nvshmem.version"},
     {"NVSHMEM path", R"(NVSHMEM path:\s*(\S+))", "nvshmem.build_root"},
-    {"NVSHMEM_IBGDA_SUPPORT", R"(NVSHMEM_IBGDA_SUPPORT(?::BOOL)?=(ON|1|TRUE))", "nvshmem.ibgda", Trust::installed, "true"},
-    {"NVSHMEM_IBGDA_SUPPORT", R"(NVSHMEM_IBGDA_SUPPORT(?::BOOL)?=(OFF|0|FALSE))", "nvshmem.ibgda", Trust::installed, "false"},
+    {"NVSHMEM_IBGDA_SUPPORT", R"(NVSHMEM_IBGDA_SUPPORT(?::BOOL)?=(ON|1|TRUE))", "nvshmem.ibgda",
+     Trust::installed, "true"},
+    {"NVSHMEM_IBGDA_SUPPORT", R"(NVSHMEM_IBGDA_SUPPORT(?::BOOL)?=(OFF|0|FALSE))", "nvshmem.ibgda",
+     Trust::installed, "false"},
     {"NIC handler will be", R"(NIC handler will be (\w+))", "nvshmem.nic_handler", Trust::running},
     // NCCL
     {"NCCL version ", R"(NCCL version (\d+\.\d+\.\d+))", "nccl.version", Trust::running},
@@ -54,7 +62,8 @@ const Row kRows[] = {
     {"but you have nvidia-nccl", R"(but you have nvidia-nccl-cu1\d )" V, "nccl.version"},
     {"libnccl", R"(libnccl\.so\.(\d+\.\d+\.\d+))", "nccl.version", Trust::mentioned},
     {"libnccl2", R"(libnccl2(?::\w+)?\s+)" V, "nccl.version"},
-    {"NCCL_VERSION", R"(NCCL_VERSION["']?\s*[=:]\s*["']?v?(\d+\.\d+\.\d+))", "nccl.version", Trust::mentioned},
+    {"NCCL_VERSION", R"(NCCL_VERSION["']?\s*[=:]\s*["']?v?(\d+\.\d+\.\d+))", "nccl.version",
+     Trust::mentioned},
     {"compiled with NCCL", R"((?i)compiled with NCCL[ versionv:]*(\d+\.\d+\.\d+))", "nccl.header_version"},
     {"ginType", R"(\bginType[ =:]+(\d+))", "nccl.gin_type", Trust::running},
     {"NCCL_GIN_TYPE_NONE", R"(NCCL_GIN_TYPE_NONE)", "nccl.gin_type", Trust::mentioned, "0"},
@@ -70,25 +79,36 @@ const Row kRows[] = {
     {"nvidia/cuda:", R"(nvidia/cuda:(\d+\.\d+))", "cuda.version", Trust::mentioned},
     // Driver and kernel
     {"Driver Version:", R"(Driver Version:\s*(\d{3}\.\d+(?:\.\d+)?))", "driver.version", Trust::running},
-    {"Kernel Module", R"(NVIDIA UNIX .*Kernel Module.*?\s(\d{3}\.\d+(?:\.\d+)?))", "driver.version", Trust::running},
+    {"Kernel Module", R"(NVIDIA UNIX .*Kernel Module.*?\s(\d{3}\.\d+(?:\.\d+)?))", "driver.version",
+     Trust::running},
     {"Open Kernel Module", R"(Open Kernel Module)", "driver.open", Trust::running, "true"},
     {"EnableStreamMemOPs:", R"(EnableStreamMemOPs:\s*(\d+))", "driver.stream_memops", Trust::running},
-    {"RegistryDwords:", R"(^\s*RegistryDwords:.*PeerMappingOverride=(?:0x)?0*1)", "driver.peer_mapping_override", Trust::running, "true"},
-    {"RegistryDwords:", R"(^\s*RegistryDwords:\s*"(?:")", "driver.peer_mapping_override", Trust::running, "false"},
+    {"RegistryDwords:", R"(^\s*RegistryDwords:.*PeerMappingOverride=(?:0x)?0*1)",
+     "driver.peer_mapping_override", Trust::running, "true"},
+    {"RegistryDwords:", R"(^\s*RegistryDwords:\s*"(?:")", "driver.peer_mapping_override", Trust::running,
+     "false"},
     {"nvidia_peermem", R"(^nvidia_peermem\s+\d+\s+\d+)", "kernel.peermem", Trust::running, "true"},
     {"nv_peer_mem", R"(^nv_peer_mem\s+\d+\s+\d+)", "kernel.peermem_legacy", Trust::running, "true"},
     {"gdrdrv ", R"(^gdrdrv\s+\d+\s+\d+)", "kernel.gdrdrv", Trust::running, "true"},
     {"/dev/gdrdrv", R"(^c[rwx-]{9}.*/dev/gdrdrv)", "kernel.gdrdrv_device", Trust::running, "true"},
-    {"/dev/gdrdrv", R"(cannot access '?/dev/gdrdrv'?: No such file)", "kernel.gdrdrv_device", Trust::running, "false"},
-    {"nvidia_peermem not found", R"(Module nvidia_peermem not found)", "kernel.peermem", Trust::running, "false"},
+    {"/dev/gdrdrv", R"(cannot access '?/dev/gdrdrv'?: No such file)", "kernel.gdrdrv_device", Trust::running,
+     "false"},
+    {"nvidia_peermem not found", R"(Module nvidia_peermem not found)", "kernel.peermem", Trust::running,
+     "false"},
     {"Max locked memory", R"(Max locked memory\s+(\d+))", "limits.memlock", Trust::running},
-    {"Max locked memory", R"(Max locked memory\s+unlimited)", "limits.memlock", Trust::running, "18446744073709551615"},
-    {"max locked memory", R"(max locked memory\s+\(kbytes, -l\)\s+(\d+))", "limits.memlock", Trust::running, "", 1024},
-    {"max locked memory", R"(max locked memory\s+\(kbytes, -l\)\s+unlimited)", "limits.memlock", Trust::running, "18446744073709551615"},
+    {"Max locked memory", R"(Max locked memory\s+unlimited)", "limits.memlock", Trust::running,
+     "18446744073709551615"},
+    {"max locked memory", R"(max locked memory\s+\(kbytes, -l\)\s+(\d+))", "limits.memlock", Trust::running,
+     "", 1024},
+    {"max locked memory", R"(max locked memory\s+\(kbytes, -l\)\s+unlimited)", "limits.memlock",
+     Trust::running, "18446744073709551615"},
     {"/dev/shm", R"(^(?:shm|tmpfs)\s+([\d.]+)G\s.*\s/dev/shm)", "limits.shm_bytes", Trust::running, "", kGiB},
-    {"/dev/shm", R"(^(?:shm|tmpfs)\s+([\d.]+)M\s.*\s/dev/shm)", "limits.shm_bytes", Trust::running, "", 1048576},
-    {"nvidia-fabricmanager", R"(nvidia-fabricmanager\S*\s.*\b(inactive|failed|not-found)\b)", "driver.fabric_manager", Trust::running},
-    {"fabricmanager", R"((?i)fabric ?manager version(?: is)?:?\s*(\d{3}\.\d+(?:\.\d+)?))", "driver.fabric_manager_version", Trust::running},
+    {"/dev/shm", R"(^(?:shm|tmpfs)\s+([\d.]+)M\s.*\s/dev/shm)", "limits.shm_bytes", Trust::running, "",
+     1048576},
+    {"nvidia-fabricmanager", R"(nvidia-fabricmanager\S*\s.*\b(inactive|failed|not-found)\b)",
+     "driver.fabric_manager", Trust::running},
+    {"fabricmanager", R"((?i)fabric ?manager version(?: is)?:?\s*(\d{3}\.\d+(?:\.\d+)?))",
+     "driver.fabric_manager_version", Trust::running},
     // DeepEP and consumers
     {"deep_ep", PIP("deep[_-]ep") R"((?:\+\w+)?)", "deepep.version"},
     {"deep_ep", R"(deep_ep[- =]+\d+\.\d+\.\d+\+([0-9a-f]{7,40}))", "deepep.commit"},
@@ -118,7 +138,8 @@ const Row kRows[] = {
     {"rdma-core", R"(rdma-core[-_ :=]*v?(\d+(?:\.\d+)*))", "rdma_core.version", Trust::mentioned},
     {"python3.", R"(python3\.(\d+)/)", "python.version", Trust::mentioned, "3."},
     // Devices
-    {"NVIDIA ", R"(NVIDIA ((?:GB?|B|H|A|L|RTX )[A-Z]*[ ]?[0-9]{2,4}[\w-]*(?: ?NVL| SXM\d?| PCIe)?))", "gpu.model", Trust::running},
+    {"NVIDIA ", R"(NVIDIA ((?:GB?|B|H|A|L|RTX )[A-Z]*[ ]?[0-9]{2,4}[\w-]*(?: ?NVL| SXM\d?| PCIe)?))",
+     "gpu.model", Trust::running},
     {"compute_cap", R"(compute_cap\D*(\d+)\.\d)", "gpu.compute_capability", Trust::mentioned, "", 10},
     {"link_layer", R"(link_layer:?\s+(Ethernet|InfiniBand|Unspecified))", "link_layer", Trust::running},
     {"Link layer", R"((?i)link layer:?\s+(Ethernet|InfiniBand|Unspecified))", "link_layer", Trust::running},
@@ -159,21 +180,26 @@ const Row kRows[] = {
     {"set by environment to", R"(\b([A-Z][A-Z0-9_]+) set by environment to (\S+?)\.?$)", "", Trust::running},
 };
 
-#define ENV_NAMES                                                                                                       \
-  "((?:NVSHMEM|NCCL|DEEP_EP|EP|HYBRID_EP|GLOO|SGLANG|VLLM|UCX|FI|CUDA|TORCH|PYTORCH|OMPI|MASTER|LD)_[A-Z0-9_]+|WORLD_" \
+#define ENV_NAMES                                                                                           \
+  "((?:NVSHMEM|NCCL|DEEP_EP|EP|HYBRID_EP|GLOO|SGLANG|VLLM|UCX|FI|CUDA|TORCH|PYTORCH|OMPI|MASTER|LD)_[A-Z0-" \
+  "9_]+|WORLD_"                                                                                             \
   "SIZE|RANK|LOCAL_RANK|MAX_JOBS|DISABLE_SM90_FEATURES)"
 constexpr const char* kEnvRegex =
     R"(((?:^|[\s"'{,;(\[-]))" ENV_NAMES R"x(["']?\]?\s?[=:]\s?(?:"([^"]*)"|'([^']*)'|([^\s"',;)\]]*)))x";
-const char* const kEnvLiterals[] = {"NVSHMEM_", "NCCL_IB", "NCCL_NET", "NCCL_CUMEM", "NCCL_GIN", "NCCL_SOCKET", "NCCL_P2P",
-                                    "NCCL_CROSS", "NCCL_MNNVL", "NCCL_TUNER", "NCCL_SHM", "NCCL_NVLS", "DEEP_EP_", "EP_NCCL",
-                                    "EP_DISABLE", "EP_SUPPRESS", "EP_REUSE", "EP_NIC_NAME", "EP_JIT", "HYBRID_EP_", "GLOO_SOCKET",
-                                    "SGLANG_", "VLLM_ALL", "VLLM_USE", "VLLM_DEEPEP", "VLLM_HOST", "VLLM_NCCL", "CUDA_VISIBLE",
-                                    "CUDA_HOME", "TORCH_CUDA", "PYTORCH_CUDA", "MASTER_ADDR", "MASTER_PORT", "LD_PRELOAD",
-                                    "LD_LIBRARY", "WORLD_SIZE", "LOCAL_RANK", "MAX_JOBS", "FI_PROVIDER", "DISABLE_SM90"};
+const char* const kEnvLiterals[] = {
+    "NVSHMEM_",   "NCCL_IB",     "NCCL_NET",     "NCCL_CUMEM",  "NCCL_GIN",    "NCCL_SOCKET", "NCCL_P2P",
+    "NCCL_CROSS", "NCCL_MNNVL",  "NCCL_TUNER",   "NCCL_SHM",    "NCCL_NVLS",   "DEEP_EP_",    "EP_NCCL",
+    "EP_DISABLE", "EP_SUPPRESS", "EP_REUSE",     "EP_NIC_NAME", "EP_JIT",      "HYBRID_EP_",  "GLOO_SOCKET",
+    "SGLANG_",    "VLLM_ALL",    "VLLM_USE",     "VLLM_DEEPEP", "VLLM_HOST",   "VLLM_NCCL",   "CUDA_VISIBLE",
+    "CUDA_HOME",  "TORCH_CUDA",  "PYTORCH_CUDA", "MASTER_ADDR", "MASTER_PORT", "LD_PRELOAD",  "LD_LIBRARY",
+    "WORLD_SIZE", "LOCAL_RANK",  "MAX_JOBS",     "FI_PROVIDER", "DISABLE_SM90"};
 
-// Short words of prose and tables; looked for only in the head of a text, where people describe their machines.
+// Short words of prose and tables; looked for only in the head of a text, where people describe their
+// machines.
 const Row kHeadRows[] = {
-    {"", R"(\b((?:GB200|GB300|GH200|GB10|B200|B300|H100|H200|H800|H20|A100|A800|L20|L40S?|A6000)(?:-\w+)?)\b)", "gpu.model", Trust::mentioned},
+    {"",
+     R"(\b((?:GB200|GB300|GH200|GB10|B200|B300|H100|H200|H800|H20|A100|A800|L20|L40S?|A6000)(?:-\w+)?)\b)",
+     "gpu.model", Trust::mentioned},
     {"", PIP("torch"), "torch.version"},
     {"", R"((?i)\btorch(?:==| |: ?)(\d+\.\d+\.\d+\+cu\d+))", "torch.version"},
     {"", PIP("vllm"), "vllm.version"},
@@ -185,9 +211,11 @@ const Row kHeadRows[] = {
     {"", R"((?i)\bDeepEP[ :=]+(?:commit )?([0-9a-f]{7,40})\b)", "deepep.commit", Trust::mentioned},
     {"", R"((?i)\bdriver(?: version)?[ :=]+(\d{3}\.\d+(?:\.\d+)?))", "driver.version", Trust::mentioned},
     {"", R"((?i)\bRoCE(?: ?v2)?\b)", "link_layer", Trust::mentioned, "Ethernet"},
-    {"", R"((?i)\bInfiniBand\b.*\b(?:NDR|HDR|fabric|cluster|network)|\bIB (?:NDR|HDR|network|fabric))", "link_layer", Trust::mentioned, "InfiniBand"},
+    {"", R"((?i)\bInfiniBand\b.*\b(?:NDR|HDR|fabric|cluster|network)|\bIB (?:NDR|HDR|network|fabric))",
+     "link_layer", Trust::mentioned, "InfiniBand"},
     {"", R"((?i)\b(\d{1,3}) nodes?\b)", "nodes", Trust::mentioned},
-    {"", R"((?i)\b(\d{1,3}) ?[x×*] ?8 ?(?:[x×*] ?)?(?:NVIDIA )?(?:GB?|B|H|A)\d{2,3})", "nodes", Trust::mentioned},
+    {"", R"((?i)\b(\d{1,3}) ?[x×*] ?8 ?(?:[x×*] ?)?(?:NVIDIA )?(?:GB?|B|H|A)\d{2,3})", "nodes",
+     Trust::mentioned},
     {"", R"((?i)\bsingle[- ]node\b)", "nodes", Trust::mentioned, "1"},
     {"", R"((?i)\b(?:p5(?:en|e)?\.48xlarge|p6-b\d00|hyperpod|\bEFA\b))", "cloud", Trust::mentioned, "aws"},
     {"", R"((?i)\b(?:a3-ultragpu|a3-megagpu|a4-highgpu|a4x-|GKE)\b)", "cloud", Trust::mentioned, "gcp"},
@@ -218,18 +246,19 @@ FactPattern make(const Row& r) {
 }
 
 int capability(std::string_view model) {
-  const std::pair<std::string_view, int> kModels[] = {{"GB300", 103}, {"B300", 103}, {"GB200", 100}, {"B200", 100}, {"GH200", 90},
-                                                      {"GB10", 121},  {"H100", 90},  {"H200", 90},   {"H800", 90},  {"H20", 90},
-                                                      {"A100", 80},   {"A800", 80},  {"A6000", 86},  {"L40", 89},   {"L20", 89},
-                                                      {"L4", 89}};
+  const std::pair<std::string_view, int> kModels[] = {
+      {"GB300", 103}, {"B300", 103}, {"GB200", 100}, {"B200", 100}, {"GH200", 90}, {"GB10", 121},
+      {"H100", 90},   {"H200", 90},  {"H800", 90},   {"H20", 90},   {"A100", 80},  {"A800", 80},
+      {"A6000", 86},  {"L40", 89},   {"L20", 89},    {"L4", 89}};
   for (const auto& [name, cc] : kModels)
     if (contains(model, name)) return cc;
   return 0;
 }
 
 std::string driver_of(std::string_view device) {
-  const std::pair<std::string_view, std::string_view> kPrefixes[] = {{"mlx5", "mlx5_core"}, {"erdma", "erdma"}, {"rdmap", "efa"},
-                                                                    {"efa", "efa"},        {"bnxt_re", "bnxt_re"}, {"irdma", "irdma"}};
+  const std::pair<std::string_view, std::string_view> kPrefixes[] = {
+      {"mlx5", "mlx5_core"}, {"erdma", "erdma"},     {"rdmap", "efa"},
+      {"efa", "efa"},        {"bnxt_re", "bnxt_re"}, {"irdma", "irdma"}};
   for (const auto& [prefix, driver] : kPrefixes)
     if (starts_with(device, prefix)) return std::string(driver);
   return {};
@@ -257,7 +286,8 @@ const std::vector<FactPattern>& fact_patterns() {
   return kPatterns;
 }
 
-void read_text_fact(const FactPattern& row, std::string_view line, const Evidence& where, Observed& observed) {
+void read_text_fact(const FactPattern& row, std::string_view line, const Evidence& where,
+                    Observed& observed) {
   const re2::RE2& re = *row.pattern.regex;
   if (row.fact.empty()) {  // environment: all assignments of the line
     std::string_view rest = line;
@@ -293,26 +323,32 @@ void derive_facts(Observed& o) {
     std::string digits;
     static const re2::RE2 kLocal(R"(\+cu(\d\d)(\d))");
     std::string major, minor;
-    if (re2::RE2::PartialMatch(t->value, kLocal, &major, &minor)) o.add("torch.cuda", major + "." + minor, t->where, t->trust);
+    if (re2::RE2::PartialMatch(t->value, kLocal, &major, &minor))
+      o.add("torch.cuda", major + "." + minor, t->where, t->trust);
   }
   if (const auto* models = o.all("gpu.model"); models && !o.all("gpu.compute_capability"))
     for (const auto& m : std::vector<Observation>(*models))
       if (int cc = capability(m.value)) o.add("gpu.compute_capability", std::to_string(cc), m.where, m.trust);
   if (const auto* v = o.best("deepep.version"))
-    o.add("deepep.generation", compare_versions(VersionOrder::dotted, v->value, "2") < 0     ? "v1"
-                               : compare_versions(VersionOrder::dotted, v->value, "2.5") < 0 ? "v2"
-                                                                                             : "v25",
+    o.add("deepep.generation",
+          compare_versions(VersionOrder::dotted, v->value, "2") < 0     ? "v1"
+          : compare_versions(VersionOrder::dotted, v->value, "2.5") < 0 ? "v2"
+                                                                        : "v25",
           v->where, v->trust);
   if (const auto* names = o.all("nic.names"))
     for (const auto& n : std::vector<Observation>(*names))
       if (std::string d = driver_of(n.value); !d.empty()) o.add("nic.driver", d, n.where, n.trust);
-  for (auto [copies, facts] : {std::pair{"nvshmem.copies", std::initializer_list<std::string_view>{"nvshmem.version", "nvshmem.host_version",
-                                                                                                "nvshmem.device_version"}},
-                               std::pair{"nccl.copies", std::initializer_list<std::string_view>{"nccl.version", "nccl.wheel_version"}}})
-    if (size_t n = distinct(o, facts); n > 0 && !o.all(copies)) o.add(copies, std::to_string(n), {}, Trust::installed);
+  auto copies = [&](std::string_view fact, std::initializer_list<std::string_view> of) {
+    if (size_t n = distinct(o, of); n > 0 && !o.all(fact))
+      o.add(fact, std::to_string(n), {}, Trust::installed);
+  };
+  copies("nvshmem.copies", {"nvshmem.version", "nvshmem.host_version", "nvshmem.device_version"});
+  copies("nccl.copies", {"nccl.version", "nccl.wheel_version"});
   if (const auto* r = o.best("ranks"); r && !o.all("nodes"))
-    if (auto n = parse_int(r->value); n && *n > 8) o.add("nodes", std::to_string((*n + 7) / 8), r->where, Trust::mentioned);
-  if (const auto* r = o.best("local_ranks"); r && !o.all("gpu.count")) o.add("gpu.count", r->value, r->where, Trust::mentioned);
+    if (auto n = parse_int(r->value); n && *n > 8)
+      o.add("nodes", std::to_string((*n + 7) / 8), r->where, Trust::mentioned);
+  if (const auto* r = o.best("local_ranks"); r && !o.all("gpu.count"))
+    o.add("gpu.count", r->value, r->where, Trust::mentioned);
 }
 
 }  // namespace ep

@@ -1,5 +1,6 @@
-// Facts read out of text that people paste: versions, models, devices, sizes, environment variables, figures. A table of
-// line patterns (run by the same scan as the problems) and the few conclusions that follow from what was read.
+// Facts read out of text that people paste: versions, models, devices, sizes, environment variables, figures.
+// A table of line patterns (run by the same scan as the problems) and the few conclusions that follow from
+// what was read.
 #pragma once
 #include <string>
 #include <string_view>
@@ -14,8 +15,8 @@ struct FactPattern {
   LinePattern pattern;  ///< literals empty: looked at only in the head of a text (short words of prose)
   std::string fact;     ///< empty: first group is the variable's name, second its value
   Trust trust = Trust::installed;
-  std::string value;    ///< fixed value; empty: the first group; ending in a dot: prefix of the group
-  double factor = 0;    ///< group times this, when not 0
+  std::string value;  ///< fixed value; empty: the first group; ending in a dot: prefix of the group
+  double factor = 0;  ///< group times this, when not 0
 };
 
 const std::vector<FactPattern>& fact_patterns();
@@ -23,8 +24,9 @@ const std::vector<FactPattern>& fact_patterns();
 /// Adds what `line` says by `row` (which matched it) to `observed`.
 void read_text_fact(const FactPattern& row, std::string_view line, const Evidence& where, Observed& observed);
 
-/// What follows from the observations: torch.cuda from torch's local version, compute capability from the model, the
-/// generation of DeepEP from its version, the driver from device names, number of copies. Idempotent.
+/// What follows from the observations: torch.cuda from torch's local version, compute capability from the
+/// model, the generation of DeepEP from its version, the driver from device names, number of copies.
+/// Idempotent.
 void derive_facts(Observed& observed);
 
 }  // namespace ep

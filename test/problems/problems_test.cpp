@@ -1,5 +1,5 @@
-// Every problem of data/problems keeps the rules of the catalogue, and every fixture in test/problems is answered as its
-// name says. Advice is printed, errors fail.
+// Every problem of data/problems keeps the rules of the catalogue, and every fixture in test/problems is
+// answered as its name says. Advice is printed, errors fail.
 #include <gtest/gtest.h>
 
 #include <cstdio>
@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "doctor/judge.h"
 #include "doctor/problem_lint.h"
 #include "recipe/data_files.h"
 
@@ -29,7 +30,8 @@ std::map<std::string, std::vector<Fixture>> all_fixtures() {
     for (const auto& f : fs::directory_iterator(kind.path())) {
       const std::string name = f.path().filename().string();
       if (name.rfind("hit", 0) == 0 || name.rfind("miss", 0) == 0)
-        out[kind.path().filename().string()].push_back({"test/problems/" + kind.path().filename().string() + "/" + name, slurp(f.path())});
+        out[kind.path().filename().string()].push_back(
+            {"test/problems/" + kind.path().filename().string() + "/" + name, slurp(f.path())});
     }
   }
   return out;
@@ -53,8 +55,10 @@ TEST(Problems, KeepTheRulesAndAnswerTheirFixtures) {
   ASSERT_FALSE(fixtures.empty());
   size_t advice = 0, shown = 0;
   for (const LintMark& m : lint_problems(c, fixtures)) {
-    if (m.error) ADD_FAILURE() << m.where << ": " << m.text;
-    else if (++advice <= 40) std::printf("advice: %s: %s\n", m.where.c_str(), m.text.c_str());
+    if (m.error)
+      ADD_FAILURE() << m.where << ": " << m.text;
+    else if (++advice <= 500)
+      std::printf("advice: %s: %s\n", m.where.c_str(), m.text.c_str());
   }
   for (const auto& [kind, list] : fixtures) shown += list.size();
   std::printf("%zu problems, %zu fixtures, %zu pieces of advice\n", c.problems.size(), shown, advice);
@@ -74,7 +78,8 @@ TEST(Problems, HealthyLogsAreMetWithSilence) {
     logs.push_back({f.path().filename().string(), read_text(text)});
     const LogEvidence evidence = read_logs(c, std::move(logs), observed);
     for (const Finding& x : judge(c, evidence, observed, Lang::en).findings)
-      EXPECT_EQ(x.severity, Severity::info) << f.path() << ": " << x.code << " at line " << (x.evidence.empty() ? 0 : x.evidence[0].line);
+      EXPECT_EQ(x.severity, Severity::info)
+          << f.path() << ": " << x.code << " at line " << (x.evidence.empty() ? 0 : x.evidence[0].line);
     ++count;
   }
   EXPECT_GT(count, 0);
