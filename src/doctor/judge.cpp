@@ -95,7 +95,7 @@ void apply_conditions(const Case& c, Candidate& cand, const LogEvidence::OfProbl
         if (v.by) cand.conditions.emplace_back(one.text(), v.by);
       }
     }
-  for (const Condition& r : p.require) {
+  for (const FactCondition& r : p.require) {
     const auto v = r.judge(c.observed);
     if (v.truth == Truth::no) {
       cand.ruled_out_by =
@@ -109,7 +109,7 @@ void apply_conditions(const Case& c, Candidate& cand, const LogEvidence::OfProbl
       cand.conditions.emplace_back(r.text(), v.by);
     }
   }
-  for (const Condition& e : p.exclude) {
+  for (const FactCondition& e : p.exclude) {
     const auto v = e.judge(c.observed);
     if (v.truth == Truth::yes) {
       cand.ruled_out_by = v.by ? std::string(v.fact) + " = " + v.by->value : e.text();
@@ -123,7 +123,7 @@ void apply_conditions(const Case& c, Candidate& cand, const LogEvidence::OfProbl
                           std::to_string(f.place.line) + ")";
       return;
     }
-  for (const Condition& s : p.support) {
+  for (const FactCondition& s : p.support) {
     const auto v = s.judge(c.observed);
     if (v.truth == Truth::yes && v.by) cand.conditions.emplace_back(s.text(), v.by);
   }
@@ -135,7 +135,7 @@ double confidence(const Case& c, const Candidate& cand, const LogEvidence::OfPro
   for (int i = 0; i < std::min(cand.supporting, 3); ++i) doubt *= kWeigh.supporting;
   for (const FactRule* r : cand.rules) doubt *= r->decisive ? kWeigh.rule : kWeigh.supporting;
   int fitting = 0;
-  for (const Condition& s : cand.problem->support)
+  for (const FactCondition& s : cand.problem->support)
     if (s.judge(c.observed).truth == Truth::yes && ++fitting <= 3) doubt *= kWeigh.condition;
   if (!cand.problem->require.empty() && cand.required == Truth::yes) doubt *= kWeigh.required;
   for (size_t i : cand.hits)

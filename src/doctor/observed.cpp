@@ -66,10 +66,10 @@ const std::vector<Observation>* Observed::all(std::string_view fact) const {
   return it == values_.end() || it->second.empty() ? nullptr : &it->second;
 }
 
-Result<Condition> Condition::parse(std::string_view text) {
+Result<FactCondition> FactCondition::parse(std::string_view text) {
   static const std::vector<std::string> kOperators = {
       "==", "!=", "<", "<=", ">", ">=", "in", "contains", "matches", "set", "unset"};
-  Condition c;
+  FactCondition c;
   c.text_ = std::string(trim(text));
   std::string rest = c.text_;
   size_t from = 0;
@@ -109,7 +109,7 @@ Result<Condition> Condition::parse(std::string_view text) {
   return c;
 }
 
-Truth Condition::judge_term(const Term& t, const Observed& observed, const Observation** by) {
+Truth FactCondition::judge_term(const Term& t, const Observed& observed, const Observation** by) {
   const bool environment = starts_with(t.fact, "env.");
   const auto* list = observed.all(t.fact);
   if (!list) {
@@ -150,7 +150,7 @@ Truth Condition::judge_term(const Term& t, const Observed& observed, const Obser
   return any != (t.op == "!=") ? Truth::yes : Truth::no;
 }
 
-Condition::Verdict Condition::judge(const Observed& observed) const {
+FactCondition::Verdict FactCondition::judge(const Observed& observed) const {
   Verdict v{Truth::no, nullptr, any_.front().fact};
   for (const Term& t : any_) {
     const Observation* by = nullptr;
@@ -162,9 +162,9 @@ Condition::Verdict Condition::judge(const Observed& observed) const {
   return v;
 }
 
-Truth judge_all(const std::vector<Condition>& conditions, const Observed& observed) {
+Truth judge_all(const std::vector<FactCondition>& conditions, const Observed& observed) {
   Truth all = Truth::yes;
-  for (const Condition& c : conditions) {
+  for (const FactCondition& c : conditions) {
     const Truth t = c.judge(observed).truth;
     if (t == Truth::no) return Truth::no;
     if (t == Truth::unknown) all = Truth::unknown;

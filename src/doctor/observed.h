@@ -1,4 +1,4 @@
-// Observed: the facts a diagnosis stands on, each with where it was seen; and Condition: one `FACT OP VALUE`
+// Observed: the facts a diagnosis stands on, each with where it was seen; and FactCondition: one `FACT OP VALUE`
 // of a problem, judged true, false or unknown. Pure; not the host's typed Facts (facts/facts.h), which fill
 // it.
 #pragma once
@@ -12,6 +12,7 @@
 
 #include "base/finding.h"
 #include "base/result.h"
+#include "recipe/condition.h"
 
 namespace re2 {
 class RE2;
@@ -27,8 +28,6 @@ struct Observation {
   Evidence where;
   Trust trust = Trust::installed;
 };
-
-enum class Truth { no, unknown, yes };
 
 class Observed {
  public:
@@ -49,10 +48,10 @@ class Observed {
   std::set<std::string> absent_;
 };
 
-class Condition {
+class FactCondition {
  public:
   /// Errors say which word is wrong and name the nearest known one.
-  static Result<Condition> parse(std::string_view text);
+  static Result<FactCondition> parse(std::string_view text);
   struct Verdict {
     Truth truth = Truth::unknown;
     const Observation* by = nullptr;  ///< what decided it; nullptr when unknown or by absence
@@ -72,6 +71,6 @@ class Condition {
 };
 
 /// All of them: no if one is no, else unknown if one is unknown, else yes (also when there are none).
-Truth judge_all(const std::vector<Condition>& conditions, const Observed& observed);
+Truth judge_all(const std::vector<FactCondition>& conditions, const Observed& observed);
 
 }  // namespace ep

@@ -4,12 +4,12 @@ namespace ep {
 namespace {
 
 Truth judge(const std::string& text, const Observed& o) {
-  auto c = Condition::parse(text);
+  auto c = FactCondition::parse(text);
   EXPECT_TRUE(c.has_value()) << text;
   return c ? c->judge(o).truth : Truth::unknown;
 }
 
-TEST(Condition, VersionsNumbersAndText) {
+TEST(FactCondition, VersionsNumbersAndText) {
   Observed o;
   o.add("nvshmem.version", "3.5.19", {"log", 3, "NVSHMEM v3.5.19"});
   o.add("nodes", "2", {});
@@ -28,21 +28,21 @@ TEST(Condition, VersionsNumbersAndText) {
   EXPECT_EQ(judge("nodes in 2, 4", o), Truth::yes);
 }
 
-TEST(Condition, TheRunningCopyBeatsTheInstalledOne) {
+TEST(FactCondition, TheRunningCopyBeatsTheInstalledOne) {
   Observed o;
   o.add("nccl.version", "2.30.4", {}, Trust::running);
   o.add("nccl.version", "2.28.9", {}, Trust::installed);
   EXPECT_EQ(judge("nccl.version >= 2.30.4", o), Truth::yes);
 }
 
-TEST(Condition, TheLaterInstallBeatsTheEarlier) {
+TEST(FactCondition, TheLaterInstallBeatsTheEarlier) {
   Observed o;
   o.add("nccl.version", "2.30.4", {});
   o.add("nccl.version", "2.28.9", {});
   EXPECT_EQ(judge("nccl.version >= 2.30.4", o), Truth::no);
 }
 
-TEST(Condition, UnsetIsUnknownInALogAndKnownOnAHost) {
+TEST(FactCondition, UnsetIsUnknownInALogAndKnownOnAHost) {
   Observed o;
   EXPECT_EQ(judge("env.NVSHMEM_IBGDA_NUM_DCT unset", o), Truth::unknown);
   o.environment_known = true;
@@ -51,15 +51,15 @@ TEST(Condition, UnsetIsUnknownInALogAndKnownOnAHost) {
   EXPECT_EQ(judge("env.NVSHMEM_IBGDA_NUM_DCT set", o), Truth::yes);
 }
 
-TEST(Condition, RefusesUnknownWordsWithTheNearest) {
-  auto c = Condition::parse("nvshmem.verison >= 3");
+TEST(FactCondition, RefusesUnknownWordsWithTheNearest) {
+  auto c = FactCondition::parse("nvshmem.verison >= 3");
   ASSERT_FALSE(c.has_value());
   EXPECT_NE(c.error().why.find("nvshmem.version"), std::string::npos);
-  EXPECT_FALSE(Condition::parse("nodes => 3").has_value());
-  EXPECT_FALSE(Condition::parse("nodes >").has_value());
-  EXPECT_FALSE(Condition::parse("nodes set 3").has_value());
-  EXPECT_FALSE(Condition::parse("nic.names matches (").has_value());
-  EXPECT_FALSE(Condition::parse("").has_value());
+  EXPECT_FALSE(FactCondition::parse("nodes => 3").has_value());
+  EXPECT_FALSE(FactCondition::parse("nodes >").has_value());
+  EXPECT_FALSE(FactCondition::parse("nodes set 3").has_value());
+  EXPECT_FALSE(FactCondition::parse("nic.names matches (").has_value());
+  EXPECT_FALSE(FactCondition::parse("").has_value());
 }
 
 }  // namespace

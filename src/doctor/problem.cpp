@@ -59,10 +59,10 @@ Severity severity_of(const std::string& s) {
   return s == "fail" ? Severity::fail : s == "warn" ? Severity::warn : Severity::info;
 }
 
-std::vector<Condition> conditions(TomlReader& r, std::string_view key) {
-  std::vector<Condition> out;
+std::vector<FactCondition> conditions(TomlReader& r, std::string_view key) {
+  std::vector<FactCondition> out;
   for (const auto& one : r.strings(key)) {
-    auto c = Condition::parse(one);
+    auto c = FactCondition::parse(one);
     if (c)
       out.push_back(std::move(*c));
     else
@@ -71,18 +71,18 @@ std::vector<Condition> conditions(TomlReader& r, std::string_view key) {
   return out;
 }
 
-Words words(TomlReader& r) {
+TwoTexts words(TomlReader& r) {
   return {r.text("en", true), r.text("zh", true)};
 }
 
-Words word_table(TomlReader& r, std::string_view key, std::vector<Error>& errors) {
+TwoTexts word_table(TomlReader& r, std::string_view key, std::vector<Error>& errors) {
   const TomlNode* t = r.table(key);
   if (!t) {
     r.complain(r.node(), std::string(key) + ": the table is missing");
     return {};
   }
   TomlReader inner(*t, r.file(), errors);
-  Words w = words(inner);
+  TwoTexts w = words(inner);
   inner.finish();
   return w;
 }

@@ -16,7 +16,7 @@
 
 namespace ep {
 
-struct Words {
+struct TwoTexts {
   std::string en, zh;
   const std::string& in(Lang lang) const { return lang == Lang::zh && !zh.empty() ? zh : en; }
 };
@@ -40,33 +40,33 @@ struct Signature {
   std::string id;
   std::vector<std::string> with;
   int within = 0;  ///< lines; 0 = anywhere
-  std::vector<Condition> only_if;
+  std::vector<FactCondition> only_if;
   int line_in_file = 0;
 };
 
 struct CounterSign {
   LinePattern pattern;
-  Words why;
+  TwoTexts why;
 };
 
 struct FactRule {
-  std::vector<Condition> all;
+  std::vector<FactCondition> all;
   bool decisive = false;
   Severity severity = Severity::fail;
-  Words seen;
+  TwoTexts seen;
 };
 
 struct LookAlike {
   std::string kind;
-  Words decide;
+  TwoTexts decide;
   std::string command;
 };
 
 struct Fix {
-  Words text;
+  TwoTexts text;
   std::vector<std::string> commands;
   bool root = false, reboot = false;
-  std::vector<Condition> only_if;
+  std::vector<FactCondition> only_if;
 };
 
 struct Source {
@@ -81,8 +81,8 @@ struct Problem {
   int reports = 0;
   bool survives_success = false;
   std::vector<std::string> after_effects;
-  std::vector<Condition> require, support, exclude;
-  Words title, cause;
+  std::vector<FactCondition> require, support, exclude;
+  TwoTexts title, cause;
   std::vector<Signature> signatures;
   std::vector<CounterSign> against;
   std::vector<FactRule> rules;
