@@ -85,15 +85,15 @@ const Row kRows[] = {
     {"EnableStreamMemOPs:", R"(EnableStreamMemOPs:\s*(\d+))", "driver.stream_memops", Trust::running},
     {"RegistryDwords:", R"(^\s*RegistryDwords:.*PeerMappingOverride=(?:0x)?0*1)",
      "driver.peer_mapping_override", Trust::running, "true"},
-    {"RegistryDwords:", R"(^\s*RegistryDwords:\s*"(?:")", "driver.peer_mapping_override", Trust::running,
+    {"RegistryDwords:", R"x(^\s*RegistryDwords:\s*"")x", "driver.peer_mapping_override", Trust::running,
      "false"},
-    {"nvidia_peermem", R"(^nvidia_peermem\s+\d+\s+\d+)", "kernel.peermem", Trust::running, "true"},
-    {"nv_peer_mem", R"(^nv_peer_mem\s+\d+\s+\d+)", "kernel.peermem_legacy", Trust::running, "true"},
-    {"gdrdrv ", R"(^gdrdrv\s+\d+\s+\d+)", "kernel.gdrdrv", Trust::running, "true"},
+    {"nvidia_peermem", R"((?:^|[:\]] )\s*nvidia_peermem\s+\d+\s+\d+)", "kernel.peermem", Trust::running, "true"},
+    {"nv_peer_mem", R"((?:^|[:\]] )\s*nv_peer_mem\s+\d+\s+\d+)", "kernel.peermem_legacy", Trust::running, "true"},
+    {"gdrdrv ", R"((?:^|[:\]] )\s*gdrdrv\s+\d+\s+\d+)", "kernel.gdrdrv", Trust::running, "true"},
     {"/dev/gdrdrv", R"(^c[rwx-]{9}.*/dev/gdrdrv)", "kernel.gdrdrv_device", Trust::running, "true"},
     {"/dev/gdrdrv", R"(cannot access '?/dev/gdrdrv'?: No such file)", "kernel.gdrdrv_device", Trust::running,
      "false"},
-    {"nvidia_peermem not found", R"(Module nvidia_peermem not found)", "kernel.peermem", Trust::running,
+    {"peermem not found", R"(Module nvidia[-_]peermem not found)", "kernel.peermem", Trust::running,
      "false"},
     {"Max locked memory", R"(Max locked memory\s+(\d+))", "limits.memlock", Trust::running},
     {"Max locked memory", R"(Max locked memory\s+unlimited)", "limits.memlock", Trust::running,
@@ -185,7 +185,7 @@ const Row kRows[] = {
   "9_]+|WORLD_"                                                                                             \
   "SIZE|RANK|LOCAL_RANK|MAX_JOBS|DISABLE_SM90_FEATURES)"
 constexpr const char* kEnvRegex =
-    R"(((?:^|[\s"'{,;(\[-]))" ENV_NAMES R"x(["']?\]?\s?[=:]\s?(?:"([^"]*)"|'([^']*)'|([^\s"',;)\]]*)))x";
+    R"(((?:^|[\s"'{,;(\[-]))" ENV_NAMES R"x(["']?\]?\s?[=:]\s?(?:"([^"]*)"|'([^']*)'|([^\s"',;)\]]*))))x";
 const char* const kEnvLiterals[] = {
     "NVSHMEM_",   "NCCL_IB",     "NCCL_NET",     "NCCL_CUMEM",  "NCCL_GIN",    "NCCL_SOCKET", "NCCL_P2P",
     "NCCL_CROSS", "NCCL_MNNVL",  "NCCL_TUNER",   "NCCL_SHM",    "NCCL_NVLS",   "DEEP_EP_",    "EP_NCCL",
