@@ -7,6 +7,9 @@
 namespace ep {
 
 std::unique_ptr<Command> make_bench();
+std::unique_ptr<Command> make_doctor();
+std::unique_ptr<Command> make_explain();
+std::unique_ptr<Command> make_problems();
 std::unique_ptr<Command> make_help();
 std::unique_ptr<Command> make_completion();
 

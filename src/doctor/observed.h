@@ -1,6 +1,6 @@
-// Observed: the facts a diagnosis stands on, each with where it was seen; and FactCondition: one `FACT OP VALUE`
-// of a problem, judged true, false or unknown. Pure; not the host's typed Facts (facts/facts.h), which fill
-// it.
+// Observed: the facts a diagnosis stands on, each with where it was seen; and FactCondition: one `FACT OP
+// VALUE` of a problem, judged true, false or unknown. Pure; not the host's typed Facts (facts/facts.h), which
+// fill it.
 #pragma once
 #include <map>
 #include <memory>

@@ -144,19 +144,20 @@ class Collector {
       source_ = int(out_.names.size());
       out_.names.push_back(log.name);
       head_.clear();
+      head_read_ = 0;
+      head_line_ = 0;
       auto read = [&](char* into, size_t most) -> Result<size_t> {
         auto n = log.read(into, most);
-        if (n && head_.size() < kHeadBytes) head_.append(into, std::min(*n, kHeadBytes - head_.size()));
+        if (n) take_head(std::string_view(into, *n));
         return n;
       };
       auto notes = scan.run(read, [&](size_t p, const LogLine& l) { hit(p, l); });
-      if (notes)
+      if (notes) {
         out_.notes.push_back(*notes);
-      else {
+      } else {
         out_.notes.emplace_back();
         out_.errors.push_back(std::move(notes.error()));
       }
-      read_head(out_.notes.back().utf16);
     }
   }
 
@@ -227,23 +228,22 @@ class Collector {
   }
 
   /// Short words (GPU models, "RoCE", "2 nodes") are no good as scanner literals; they are looked for in the
-  /// head only.
-  void read_head(bool utf16) {
-    if (utf16) {
-      std::string narrow;
-      for (char c : head_)
-        if (c != '\0') narrow += c;
-      head_ = std::move(narrow);
-    }
-    int number = 0;
-    for (std::string_view line : lines(head_)) {
-      ++number;
-      if (line.size() > 2048) line = line.substr(0, 2048);
+  /// head only, line by line as it comes in. Empty `block`: the end.
+  void take_head(std::string_view block) {
+    if (head_read_ >= kHeadBytes) return;
+    head_read_ += block.size();
+    for (char ch : block)
+      if (ch != '\0') head_ += ch;  // UTF-16 of plain text becomes readable enough
+    const size_t whole = block.empty() || head_read_ >= kHeadBytes ? head_.size() : head_.rfind('\n') + 1;
+    for (std::string_view line : lines(std::string_view(head_).substr(0, whole))) {
+      ++head_line_;
+      line = line.substr(0, 2048);
       for (const FactPattern& row : fact_patterns())
         if (row.pattern.literals.empty() && re2::RE2::PartialMatch(line, *row.pattern.regex))
-          read_text_fact(row, line, {out_.names.back(), number, std::string(line.substr(0, kText))},
+          read_text_fact(row, line, {out_.names.back(), head_line_, std::string(line.substr(0, kText))},
                          observed_);
     }
+    head_.erase(0, whole);
   }
 
   const Catalogue& catalogue_;
@@ -255,6 +255,8 @@ class Collector {
   std::map<uint32_t, int64_t> fact_count_;
   int source_ = 0;
   std::string head_;
+  size_t head_read_ = 0;
+  int head_line_ = 0;
 };
 
 }  // namespace
@@ -266,14 +268,18 @@ bool earlier(const Place& a, const Place& b) {
   return a.source < b.source;
 }
 
-LogEvidence read_logs(const Catalogue& catalogue, std::vector<LogInput> logs, Observed& observed) {
-  LogEvidence out;
+void read_logs(const Catalogue& catalogue, std::vector<LogInput> logs, Observed& observed, LogEvidence& out) {
   Collector collector(catalogue, out, observed);
   collector.run(logs);
   if (out.max_rank >= 0) observed.add("ranks", std::to_string(out.max_rank + 1), {}, Trust::mentioned);
   if (out.hosts.size() > 1 && !observed.all("nodes"))
     observed.add("nodes", std::to_string(out.hosts.size()), {}, Trust::mentioned);
   derive_facts(observed);
+}
+
+LogEvidence read_logs(const Catalogue& catalogue, std::vector<LogInput> logs, Observed& observed) {
+  LogEvidence out;
+  read_logs(catalogue, std::move(logs), observed, out);
   return out;
 }
 

@@ -56,7 +56,10 @@ struct LogEvidence {
   std::set<std::string> hosts;  ///< up to 1024
 };
 
-/// One pass over each log. Facts found in the text go to `observed`.
+/// One pass over each log. Facts found in the text go to `observed`, evidence to `out`; both are usable (for
+/// judge) whenever a reader is asked for more, so that a reader that waits for a growing file can judge
+/// meanwhile.
+void read_logs(const Catalogue& catalogue, std::vector<LogInput> logs, Observed& observed, LogEvidence& out);
 LogEvidence read_logs(const Catalogue& catalogue, std::vector<LogInput> logs, Observed& observed);
 
 }  // namespace ep
