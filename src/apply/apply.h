@@ -136,6 +136,7 @@ struct UndoOptions {
   std::set<Risk> yes;
   std::function<bool(Risk, const std::vector<std::string>&)> ask;  ///< risk class, what would be taken back
   World* world = nullptr;
+  const std::atomic<bool>* stop = nullptr;  ///< Ctrl-C; null: never
 };
 struct UndoItem {
   enum class State { would, done, kept, failed } state = State::would;

@@ -1,0 +1,79 @@
+#!/bin/bash
+# Functions that scenarios tell their story with. Sourced by lab/run; expects IMAGE (folder of lab/build) and WORK.
+# The disk of a machine is a copy; `qemu -no-reboot` ends at a reboot and the next boot takes kernel and initramfs
+# from the disk again, as a boot loader would: a stale initramfs stays stale.
+
+say() { printf '%5d s  %s\n' "$SECONDS" "$*"; }
+fail() { printf 'FAILED: %s\n' "$*" >&2; exit 1; }
+skip() { printf 'SKIPPED: %s\n' "$*" >&2; exit 77; }
+
+# vm_new: a fresh machine with a disk of its own, not yet running.
+vm_new() {
+  cp --sparse=always --reflink=auto "$IMAGE/disk.raw" "$WORK/disk.raw"
+}
+
+# vm_boot: starts the machine from what its disk holds now and waits until it answers.
+vm_boot() {
+  local rc=0
+  e2fsck -fp "$WORK/disk.raw" >"$WORK/fsck.log" 2>&1 || rc=$?
+  [ $rc -le 1 ] || fail "file system after the last shutdown: $(tail -1 "$WORK/fsck.log")"
+  local kernel initrd
+  kernel=$(debugfs -R 'ls -p /boot' "$WORK/disk.raw" 2>/dev/null | cut -d/ -f6 | grep ^vmlinuz- | tail -1)
+  initrd=initrd.img-${kernel#vmlinuz-}
+  debugfs -R "dump /boot/$kernel $WORK/kernel" "$WORK/disk.raw" 2>/dev/null
+  debugfs -R "dump /boot/$initrd $WORK/initrd" "$WORK/disk.raw" 2>/dev/null
+  if [ ! -s "$WORK/kernel" ] || [ ! -s "$WORK/initrd" ]; then fail "no kernel or initramfs on the disk"; fi
+  PORT=${PORT:-$((20000 + ($$ + RANDOM) % 20000))}
+  # Software emulation unless asked otherwise: a /dev/kvm that is there need not work (nested hosts).
+  local accel=${LAB_ACCEL:-tcg,thread=multi}
+  # pc without the devices nobody needs: every one of them costs boot time under emulation.
+  qemu-system-x86_64 -M pc,usb=off,vmport=off,i8042=off -accel "$accel" -cpu Nehalem -smp 2 -m "${VM_MEMORY:-1024}" -no-reboot -nodefaults -display none \
+    -kernel "$WORK/kernel" -initrd "$WORK/initrd" \
+    -append "root=/dev/vda rw console=ttyS0 net.ifnames=0 mitigations=off audit=0 quiet systemd.show_status=0 random.trust_cpu=on" \
+    -drive file="$WORK/disk.raw",if=virtio,format=raw,cache=unsafe \
+    -netdev user,id=n,hostfwd=tcp:127.0.0.1:"$PORT"-:22 -device virtio-net-pci,netdev=n,romfile= -device virtio-rng-pci \
+    -serial file:"$WORK/console.log" &
+  QEMU=$!
+  vm_wait
+}
+
+# vm_wait: until ssh answers and the boot is finished.
+vm_wait() {
+  for _ in $(seq 1 "${VM_BOOT_LIMIT:-240}"); do
+    kill -0 "$QEMU" 2>/dev/null || fail "the machine ended while booting: $(tail -3 "$WORK/console.log")"
+    vm true 2>/dev/null && return 0
+    sleep 1
+  done
+  fail "no answer after ${VM_BOOT_LIMIT:-240} s: $(tail -3 "$WORK/console.log")"
+}
+
+# vm COMMAND...: runs it in the machine as root, output and exit code as there.
+vm() {
+  ssh -q -p "$PORT" -i "$IMAGE/key" -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=5 \
+    -o ControlMaster=auto -o ControlPath="$WORK/ssh-%p" -o ControlPersist=60 -o ServerAliveInterval=15 root@127.0.0.1 "$@"
+}
+vm_put() { tar -C "$(dirname "$1")" -cf - "$(basename "$1")" | vm "mkdir -p $2 && tar -C $2 -xf - --no-same-owner"; }
+
+ssh_close() { ssh -q -p "$PORT" -o ControlPath="$WORK/ssh-%p" -O exit root@127.0.0.1 2>/dev/null || true; }
+# vm_down: waits until the machine has ended by itself (a reboot or poweroff that was begun inside).
+vm_down() {
+  for _ in $(seq 1 120); do
+    kill -0 "$QEMU" 2>/dev/null || { wait "$QEMU" 2>/dev/null; QEMU=; ssh_close; return 0; }
+    sleep 0.5
+  done
+  fail "the machine did not go down"
+}
+vm_reboot() { vm systemctl reboot || true; vm_down; vm_boot; }
+# power_cut: the plug is pulled. cache=unsafe keeps what the guest had written to its disk device.
+power_cut() { kill -9 "$QEMU"; wait "$QEMU" 2>/dev/null; QEMU=; ssh_close; }
+vm_end() { [ -n "${QEMU:-}" ] && { kill "$QEMU" 2>/dev/null; wait "$QEMU" 2>/dev/null; }; QEMU=; ssh_close; }
+
+# expect EXIT COMMAND...: the command ends with that exit code in the machine; its output is kept in $WORK/out.
+expect() {
+  local want=$1 got=0; shift
+  vm "$@" >"$WORK/out" 2>&1 || got=$?
+  [ "$got" = "$want" ] || { sed 's/^/    | /' "$WORK/out" >&2; fail "exit $got instead of $want: $*"; }
+}
+# says TEXT: the last `expect` printed it.
+says() { grep -qF -- "$1" "$WORK/out" || { sed 's/^/    | /' "$WORK/out" >&2; fail "it did not say: $1"; }; }
+says_not() { ! grep -qF -- "$1" "$WORK/out" || { sed 's/^/    | /' "$WORK/out" >&2; fail "it said: $1"; }; }

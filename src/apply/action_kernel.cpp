@@ -1,0 +1,93 @@
+// Kernel module options and the initramfs.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "apply/actions.h"
+#include "apply/module_options.h"
+#include "base/text.h"
+
+namespace ep {
+namespace {
+
+constexpr int kInitramfsLimitS = 1800;
+
+std::vector<ModprobeFile> modprobe_files(const Site& site) {
+  std::vector<ModprobeFile> out;
+  for (const auto& folder : kModprobeFolders) {
+    std::error_code none;
+    for (const auto& e : std::filesystem::directory_iterator(site.tree.real(folder), none)) {
+      std::string path = folder + "/" + e.path().filename().string();
+      auto entry = site.tree.read(path);
+      if (entry && entry->kind == Entry::Kind::file) out.push_back({path, std::move(entry->content)});
+    }
+  }
+  return reading_order(std::move(out));
+}
+
+bool valid_setting(const std::string& text) {
+  return text.find_first_of("\n\r\"\\#") == std::string::npos;
+}
+
+}  // namespace
+
+std::vector<MergedOptions::Conflict> option_conflicts(const MergeModuleOptions& a, const Site& site) {
+  return merge_module_options(a.module, a.options, a.owned_path, modprobe_files(site)).conflicts;
+}
+
+Result<> act(const MergeModuleOptions& a, Job& job) {
+  Site& site = job.site();
+  std::lock_guard lock(site.system_mutex);
+  for (const auto& [name, value] : a.options)
+    if (!valid_setting(name) || !valid_setting(value))
+      return fail(ErrorKind::malformed, "module option holds characters that modprobe.d cannot carry",
+                  name + "=" + value);
+  auto merged = merge_module_options(a.module, a.options, a.owned_path, modprobe_files(site));
+  // From the last line to the first, so that line numbers of a file stay true while it changes.
+  std::reverse(merged.conflicts.begin(), merged.conflicts.end());
+  for (const auto& c : merged.conflicts) {
+    std::string shown = fmt::format("{}:{} sets {}={}", c.path, c.line, c.option, c.value);
+    if (!starts_with(c.path, "/etc/modprobe.d/")) {
+      if (!c.last_wins) continue;  // ours is read later and wins; a package's file is not ours to change
+      return fail(ErrorKind::failed, "a later file would override " + a.owned_path, shown,
+                  "it is not below /etc/modprobe.d, so a package owns it",
+                  "put a file of the same name into /etc/modprobe.d to replace it, then apply again");
+    }
+    job.say("taken over: " + shown + " (the line stays as a comment)");
+    auto entry = site.tree.read(c.path);
+    if (!entry) return Failure(entry.error());
+    entry->content = disable_option(entry->content, c, a.owned_path);
+    if (auto r = site.keeper->change(c.path, *entry); !r) return Failure(r.error());
+  }
+  if (auto r = act(WriteFile{a.owned_path, merged.owned_text, 0644}, job); !r) return r;
+  return {};
+}
+
+Result<> act(const RefreshInitramfs&, Job& job) {
+  Site& site = job.site();
+  std::lock_guard lock(site.system_mutex);
+  struct Tool {
+    const char* path;
+    std::vector<std::string> argv;
+  };
+  // All kernels: which one the next boot takes is the boot loader's choice, not ours.
+  const std::vector<Tool> tools = {{"/usr/sbin/update-initramfs", {"update-initramfs", "-u", "-k", "all"}},
+                                   {"/usr/bin/dracut", {"dracut", "--force", "--regenerate-all"}},
+                                   {"/usr/bin/mkinitcpio", {"mkinitcpio", "-P"}}};
+  for (const auto& tool : tools) {
+    auto there = site.tree.read(tool.path);
+    if (!there || there->kind == Entry::Kind::absent) continue;
+    Call call;
+    call.argv = tool.argv;
+    call.limit_s = kInitramfsLimitS;
+    auto answer = job.call(call);
+    if (!answer) return Failure(answer.error());
+    return {};
+  }
+  job.say("this host has no initramfs tool: module options are read from /etc/modprobe.d at every load");
+  return {};
+}
+
+}  // namespace ep

@@ -1,0 +1,55 @@
+// One function per kind of action. Each can be run again after a kill at any point: it looks at what is there
+// first.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "apply/job.h"
+#include "apply/module_options.h"
+#include "base/result.h"
+#include "plan/plan.h"
+
+namespace ep {
+
+/// Performs one action of a step (everything but Reboot, which is the executor's). Errors: any kind; nothing
+/// is left half done that a second run would take for whole.
+Result<> perform(const Action& action, Job& job);
+
+// action_files.cpp
+Result<> act(const WriteFile& a, Job& job);
+Result<> act(const RemoveFile& a, Job& job);
+Result<> act(const MakeLink& a, Job& job);
+Result<> act(const MakeDir& a, Job& job);
+Result<> act(const SetLimits& a, Job& job);
+// action_packages.cpp
+Result<> act(const InstallPackages& a, Job& job);
+Result<> act(const AddAptSource& a, Job& job);
+// action_sources.cpp
+Result<> act(const Fetch& a, Job& job);
+Result<> act(const Unpack& a, Job& job);
+Result<> act(const GitCheckout& a, Job& job);
+Result<> act(const ApplyPatch& a, Job& job);
+// action_build.cpp
+Result<> act(const RunArgv& a, Job& job);
+Result<> act(const CMakeBuild& a, Job& job);
+Result<> act(const PythonVenv& a, Job& job);
+Result<> act(const PipInstall& a, Job& job);
+Result<> act(const RunSelf& a, Job& job);
+// action_kernel.cpp
+Result<> act(const MergeModuleOptions& a, Job& job);
+Result<> act(const RefreshInitramfs& a, Job& job);
+Result<> act(const Reboot& a, Job& job);
+
+/// Downloads `url` with the given hash into PREFIX/cache/SHA256 and returns that path inside the tree. Takes
+/// it from the cache or the offline folder when it is there. Used by Fetch and AddAptSource.
+Result<std::string> fetch_to_cache(const std::string& url, const std::string& sha256, Job& job);
+/// An address after the mirror map: the longest prefix wins.
+std::string mirrored(const std::string& url, const std::map<std::string, std::string>& mirrors);
+/// Lines in other files that set an option of this action (for the question of consent).
+std::vector<MergedOptions::Conflict> option_conflicts(const MergeModuleOptions& a, const Site& site);
+/// A command line of apt-get that waits for the locks of others; retries while lists are locked.
+Result<> apt_get(std::vector<std::string> args, double limit_s, Job& job);
+/// True when a member name of an archive would land outside its folder.
+bool escapes(std::string_view member);
+
+}  // namespace ep
