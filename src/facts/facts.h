@@ -37,7 +37,7 @@ struct CpuFacts {
 };
 
 /// One function on the PCI bus, from /sys/bus/pci/devices. `path` is the chain of bridges below /sys/devices,
-/// root first.
+/// host bridge ("pci0000:16") first, without the device itself.
 struct PciDevice {
   std::string address;  ///< 0000:17:00.0, lower case
   Fact<int> vendor, device, subsystem_vendor, subsystem_device, device_class;
@@ -87,7 +87,8 @@ struct NvidiaDriver {
   /// Parsed RegistryDwords, key to number, of the live value ("PeerMappingOverride=0x1;" gives 1).
   std::map<std::string, long long> registry_dwords;
   Fact<std::string> initramfs_tool;  ///< update-initramfs, dracut, none
-  Fact<bool> initramfs_has_nvidia_options;
+  Fact<bool> initramfs_has_nvidia_options;  ///< it holds a modprobe file that sets them
+  Fact<bool> initramfs_has_nvidia_module;   ///< only then do its options decide at boot
   Fact<std::string> fabric_manager;  ///< systemctl state: active, inactive, not-found
   Fact<std::string> fabric_manager_version;
   Fact<std::string> imex;   ///< systemctl state
@@ -152,6 +153,7 @@ struct RdmaDevice {
   Fact<int> numa_node;
   Fact<bool> has_uverbs;  ///< a /dev/infiniband/uverbsN exists for it here
   Fact<bool> is_vf;
+  Fact<int> traffic_class;  ///< port 1, vendor drivers only
   std::vector<std::string> netdevs;
   std::vector<RdmaPort> ports;
 };
@@ -246,7 +248,8 @@ struct InstalledPart {
 
 struct UserFacts {
   Fact<int> uid;
-  Fact<bool> is_root, has_sudo;
+  Fact<bool> is_root;
+  Fact<bool> has_sudo;  ///< the program is there; whether this user may is not asked
 };
 
 /// `nvidia-smi topo -m` and its kin: labels and link classes as printed; filled from the probe or a paste.
@@ -271,6 +274,8 @@ struct Facts {
   LimitFacts limits;
   std::vector<RdmaDevice> rdma;
   Fact<bool> rdma_readable;  ///< /sys/class/infiniband could be listed
+  Fact<std::string> ofed_version;       ///< ofed_info -s; absent with the kernel's own drivers
+  Fact<bool> has_mlx5dv;                ///< infiniband/mlx5dv.h and an unversioned libmlx5.so: IBGDA can be built
   std::vector<Netdev> netdevs;
   std::vector<LinkMatrix> matrices;        ///< usually one
   std::vector<std::string> p2p_bad_pairs;  ///< "0-3 read: CNS", from topo -p2p
@@ -284,6 +289,7 @@ struct Facts {
   std::vector<AptSource> apt_sources;
   std::map<std::string, std::string>
       environment;  ///< variables of interest (NCCL_*, NVSHMEM_*, EP_*, CUDA_*, ...)
+  std::vector<std::string> nccl_conf;  ///< "path:line: NAME=value" of /etc/nccl.conf and ~/.nccl.conf
   ContainerFacts container;
   PlatformFacts platform;
   std::vector<DiskFacts> disks;

@@ -1,0 +1,218 @@
+#include "report/facts_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "facts/fields.h"
+#include "report/fact_words.h"
+
+namespace ep {
+
+namespace {
+
+// Long lists that a first look shows as a count.
+const std::set<std::string_view> kLong = {"pci",  "packages", "apt_sources", "tools", "counters",
+                                          "gids", "matrices", "environment", "disks", "modules"};
+
+struct AreaTitle {
+  std::string_view name;
+  Text title;
+};
+constexpr AreaTitle kTitles[] = {
+    {"platform", {"Platform", "平台"}},
+    {"os", {"Operating system", "操作系统"}},
+    {"cpu", {"Processors and memory", "处理器与内存"}},
+    {"gpus", {"GPUs", "GPU"}},
+    {"gpu_links", {"GPU links", "GPU 互连"}},
+    {"driver", {"NVIDIA driver", "NVIDIA 驱动"}},
+    {"kernel", {"Kernel", "内核"}},
+    {"rdma", {"RDMA devices", "RDMA 设备"}},
+    {"rdma_stack", {"RDMA software", "RDMA 软件"}},
+    {"netdevs", {"Network devices", "网络设备"}},
+    {"pci", {"PCI", "PCI"}},
+    {"limits", {"Limits", "限制"}},
+    {"cuda", {"CUDA toolkits", "CUDA 工具包"}},
+    {"cuda_home", {"CUDA link", "CUDA 链接"}},
+    {"python", {"Python environments", "Python 环境"}},
+    {"tools", {"Tools", "工具"}},
+    {"package_database", {"Package database", "软件包数据库"}},
+    {"packages", {"Packages", "软件包"}},
+    {"apt_sources", {"Package sources", "软件源"}},
+    {"environment", {"Environment", "环境变量"}},
+    {"nccl_conf", {"NCCL configuration files", "NCCL 配置文件"}},
+    {"container", {"Container", "容器"}},
+    {"disks", {"Disks", "磁盘"}},
+    {"user", {"User", "用户"}},
+};
+
+std::string pretty(std::string_view name, const std::string& text) {
+  if (ends_with(name, "_bytes"))
+    if (auto n = parse_double(text)) return human_bytes(*n);
+  return text;
+}
+
+class Page {
+ public:
+  Page(const FactsTextOptions& options, const Look& look) : options_(options), look_(look) {}
+
+  template <class T>
+  void fact(const char* name, const Fact<T>& f) {
+    if (f.known == Known::absent && !options_.all) return;
+    if (f.ok()) {
+      bool show_where = options_.all || !options_.area.empty();
+      line(name, pretty(name, value_text(f.value)), show_where ? f.where : "");
+      return;
+    }
+    std::string text =
+        fmt::format("({}{}{})", state_word(f.known, look_.lang), f.why.empty() ? "" : ": ", f.why);
+    line(name, f.known == Known::absent ? look_.paint(Style::dim, text) : look_.paint(Style::yellow, text),
+         options_.all || f.known != Known::absent ? f.where : "");
+  }
+  template <class T>
+  void plain(const char* name, const T& value) {
+    std::string text = value_text(value);
+    if (!text.empty()) line(name, text, "");
+  }
+  template <class Body>
+  void group(const char* name, Body body) {
+    if (skipped(name)) return;
+    if (depth_ > 0 && is_long(name)) return;
+    open(name, title(name));
+    ++depth_;
+    body();
+    --depth_;
+    close();
+  }
+  template <class T, class Label, class Body>
+  void list(const char* name, const std::vector<T>& items, Label label, Body body) {
+    if (skipped(name) || (items.empty() && !options_.all)) return;
+    if (is_long(name) && !items.empty()) {
+      if (depth_ > 0) return line(name, std::to_string(items.size()), "");
+      open(name, fmt::format("{}: {}", title(name), items.size()));
+      wrote_ = true;
+      close();
+      return;
+    }
+    open(name, fmt::format("{}: {}", title(name), items.size()));
+    wrote_ = true;
+    ++depth_;
+    for (const auto& item : items) {
+      out_ += fmt::format("{}{}\n", indent(), look_.paint(Style::bold, std::string(label(item))));
+      ++depth_;
+      body(item);
+      --depth_;
+    }
+    --depth_;
+    close();
+  }
+  std::string text() const { return out_; }
+
+ private:
+  bool skipped(const char* name) const {
+    return depth_ == 0 && !options_.area.empty() && options_.area != name;
+  }
+  bool is_long(const char* name) const { return !options_.all && options_.area.empty() && kLong.count(name); }
+  std::string title(const char* name) const {
+    for (const auto& t : kTitles)
+      if (t.name == name) return std::string(look_.tr(t.title));
+    return name;
+  }
+  std::string indent() const { return std::string(size_t(depth_) * 2, ' '); }
+  void line(const char* name, const std::string& value, const std::string& where) {
+    out_ += fmt::format("{}{} {}", indent(), pad(name, size_t(std::max(8, 28 - 2 * depth_))), value);
+    if (!where.empty()) out_ += look_.paint(Style::dim, "  [" + where + "]");
+    out_ += '\n';
+    wrote_ = true;
+  }
+  // A heading without content is taken back.
+  void open(const char*, const std::string& heading) {
+    marks_.push_back(out_.size());
+    out_ += depth_ == 0 ? look_.paint(Style::bold, heading) + "\n" : fmt::format("{}{}\n", indent(), heading);
+    wrote_ = false;
+  }
+  void close() {
+    if (!wrote_) out_.resize(marks_.back());
+    marks_.pop_back();
+    wrote_ = true;
+  }
+
+  const FactsTextOptions& options_;
+  const Look& look_;
+  std::string out_;
+  std::vector<size_t> marks_;
+  int depth_ = 0;
+  bool wrote_ = false;
+};
+
+// Every field as path -> text, in order.
+class Flat {
+ public:
+  std::vector<std::pair<std::string, std::string>> rows;
+  template <class T>
+  void fact(const char* name, const Fact<T>& f) {
+    std::string text = f.ok() ? value_text(f.value) : fmt::format("({})", to_string(f.known));
+    rows.emplace_back(path_ + name, text);
+  }
+  template <class T>
+  void plain(const char* name, const T& value) {
+    rows.emplace_back(path_ + name, value_text(value));
+  }
+  template <class Body>
+  void group(const char* name, Body body) {
+    down(name, body);
+  }
+  template <class T, class Label, class Body>
+  void list(const char* name, const std::vector<T>& items, Label label, Body body) {
+    for (const auto& item : items) down(fmt::format("{}/{}", name, label(item)), [&] { body(item); });
+  }
+
+ private:
+  template <class Body>
+  void down(const std::string& name, Body body) {
+    std::string up = path_;
+    path_ += name + "/";
+    body();
+    path_ = up;
+  }
+  std::string path_;
+};
+
+bool is_volatile(std::string_view path) {
+  for (std::string_view end :
+       {"/boot_id", "/hostname", "/uuid", "/node_guid", "/mac", "/ips", "/gid", "/lid",
+        "/memory_available_bytes", "/shm_free_bytes", "/free_bytes", "/cmdline", "/fabric_cluster"})
+    if (ends_with(path, end)) return true;
+  return contains(path, "/counters/");
+}
+
+}  // namespace
+
+std::string facts_text(const Facts& facts, const FactsTextOptions& options, const Look& look) {
+  Page page(options, look);
+  fields(page, facts);
+  return page.text();
+}
+
+std::vector<FactDifference> compare_facts(const Facts& a, const Facts& b, bool volatile_too) {
+  Flat left, right;
+  fields(left, a);
+  fields(right, b);
+  std::map<std::string, std::string> other(right.rows.begin(), right.rows.end());
+  std::vector<FactDifference> out;
+  std::set<std::string> seen;
+  for (const auto& [path, value] : left.rows) {
+    seen.insert(path);
+    auto it = other.find(path);
+    std::string theirs = it == other.end() ? "(not there)" : it->second;
+    if (theirs != value && (volatile_too || !is_volatile(path))) out.push_back({path, value, theirs});
+  }
+  for (const auto& [path, value] : right.rows)
+    if (!seen.count(path) && (volatile_too || !is_volatile(path)))
+      out.push_back({path, "(not there)", value});
+  return out;
+}
+
+}  // namespace ep
