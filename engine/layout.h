@@ -120,10 +120,10 @@ EP_HD inline float bits_float(uint32_t bits) {
   return both.f;
 }
 
-/// Writes the metadata record that `token` of `source` has on rank `dst`. `out` has `meta_bytes()` bytes.
-EP_HD inline void write_meta(const Shape& shape, int source, int token, int dst, const int32_t* topk_idx,
-                             const float* topk_weight, uint32_t* out) {
-  const int begin = shape.expert_begin(dst), count = shape.experts_of(dst);
+/// Writes the metadata record of `token` of `source` for the rank that owns `count` experts from `begin` on.
+/// `out` has `meta_bytes()` bytes.
+EP_HD inline void write_meta(const Shape& shape, int source, int token, int begin, int count,
+                             const int32_t* topk_idx, const float* topk_weight, uint32_t* out) {
   const int words = static_cast<int>(shape.meta_bytes() / 4), weights = Meta::weights(shape.topk);
   out[Meta::kSourceRank] = static_cast<uint32_t>(source);
   out[Meta::kSourceToken] = static_cast<uint32_t>(token);
@@ -134,6 +134,11 @@ EP_HD inline void write_meta(const Shape& shape, int source, int token, int dst,
     out[weights + k] = here ? float_bits(topk_weight[k]) : 0u;
   }
   for (int w = weights + shape.topk; w < words; ++w) out[w] = 0;
+}
+EP_HD inline void write_meta(const Shape& shape, int source, int token, int dst, const int32_t* topk_idx,
+                             const float* topk_weight, uint32_t* out) {
+  write_meta(shape, source, token, shape.expert_begin(dst), shape.experts_of(dst), topk_idx, topk_weight,
+             out);
 }
 
 /// Weight that rank `dst` has in the weighted combine of one token: the weights of the selections it owns,

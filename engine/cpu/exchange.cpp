@@ -73,7 +73,12 @@ void Team::run(const std::function<void(int)>& work) {
 }
 
 Exchange::Exchange(Member& member, const Place& place, const CopyOps& ops, Team& team)
-    : member_(member), place_(place), ops_(ops), team_(team), base_(place.shape.ranks, 0) {}
+    : member_(member), place_(place), ops_(ops), team_(team), base_(place.shape.ranks, 0) {
+  for (int r = 0; r < place.shape.ranks; ++r) {
+    first_expert_[r] = place.shape.expert_begin(r);
+    experts_[r] = place.shape.experts_of(r);
+  }
+}
 
 int64_t Exchange::rows_received() const {
   return slot_base(place_.shape.ranks, place_.control().counts, place_.shape.ranks, member_.rank());
@@ -121,7 +126,8 @@ void Exchange::send(const SourceView& source, int first, int last) {
       if (position[d] < 0) continue;
       const size_t slot = static_cast<size_t>(base_[d] + position[d]);
       to[count++] = place_.at(d, plan.recv_x) + slot * row;
-      write_meta(shape, me, t, d, source.topk_idx + topk_at, source.topk_weight + topk_at, record);
+      write_meta(shape, me, t, first_expert_[d], experts_[d], source.topk_idx + topk_at,
+                 source.topk_weight + topk_at, record);
       ops_.copy(place_.at(d, plan.recv_meta) + slot * meta, record, meta);
       if (scale > 0) {
         ops_.copy(place_.at(d, plan.recv_scale) + slot * scale,

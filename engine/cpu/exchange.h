@@ -75,6 +75,7 @@ class Exchange {
   Team& team_;
   SourceLayout layout_;
   std::vector<int64_t> base_;
+  int first_expert_[kMaxRanks], experts_[kMaxRanks];  // of each rank, to spare divisions for every record
 };
 
 }  // namespace ep::engine::cpu
