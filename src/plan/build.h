@@ -1,0 +1,75 @@
+// Inside src/plan only: the bench that steps are made on. Each maker looks at facts and choices and hands a
+// step to `consider`, which keeps it, or files it under "skipped" with the fact that makes it unnecessary.
+#pragma once
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/words.h"
+#include "plan/planner.h"
+#include "plan/predicates.h"
+
+namespace ep {
+
+struct Build {
+  const Facts& facts;
+  const Recipe& recipe;
+  const Stack& stack;
+  const Platform* platform;
+  const Solution& solution;
+  const Wishes& wishes;
+  const PlanOptions& options;
+  Plan& plan;
+  Words w;
+  std::map<std::string, std::vector<std::string>> wants;  ///< of every step considered, kept or not
+
+  const Component& component(const std::string& id) const { return *recipe.component(id); }
+  std::string version(const std::string& id) const;
+  const Release* release(const std::string& id) const;
+  std::string option(std::string_view name) const { return solution.option(name); }
+  std::string phase(const std::string& id) const;
+  std::string below(const std::string& path) const { return options.prefix + "/" + path; }
+  std::string venv() const { return below("venv"); }
+  std::string cuda_home() const;
+  std::string cuda_major() const;
+  std::vector<std::string> archs() const;    ///< "100": what to build for
+  std::string arch_list(bool dotted) const;  ///< "10.0" or "100", joined by ;
+  bool root() const { return facts.user.is_root.value_or(false); }
+  bool apt() const;
+
+  /// Keeps the step unless its `before` holds; `needs` are step ids that must come first when they are in the
+  /// plan.
+  void consider(Step step, std::vector<std::string> needs = {});
+  void skip(const std::string& id, const std::string& title, const std::string& reason);
+  bool platform_skips(const std::string& id, const std::string& step_id, const std::string& title);
+  void note(std::string code, Severity severity, std::string title, std::string cause,
+            std::vector<std::string> fix = {});
+};
+
+void make_driver(Build& b);
+void make_cuda(Build& b);
+void make_doca_ofed(Build& b);
+void make_driver_options(Build& b);
+void make_peermem(Build& b);
+void make_limits(Build& b);
+void make_build_tools(Build& b);
+void make_reboot(Build& b);
+void make_prefix(Build& b);
+
+void make_gdrcopy(Build& b);
+void make_python(Build& b);
+void make_torch(Build& b);
+void make_nccl(Build& b);
+void make_nvshmem(Build& b);
+void make_deepep(Build& b);
+void make_nic_map(Build& b);
+void make_env(Build& b);
+void make_consumer(Build& b);
+
+/// Writes ROOT/.epready-part: what facts/parts.cpp reads back.
+WriteFile stamp_file(const std::string& root, const std::map<std::string, std::string>& values);
+Predicate part_predicate(const std::string& name, const std::string& prefix,
+                         const std::map<std::string, std::string>& values);
+
+}  // namespace ep

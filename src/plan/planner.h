@@ -1,0 +1,47 @@
+// plan(facts, recipe, options): what would change on this host for a lane, as a value, and why each step is
+// there. Pure: no clock, no environment, no file; the same input gives the same bytes.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "facts/facts.h"
+#include "plan/plan.h"
+#include "plan/solver.h"
+#include "recipe/recipe.h"
+
+namespace ep {
+
+struct PlanOptions {
+  std::string lane;   ///< empty: the best that works here
+  std::string stack;  ///< empty: the first that fits lane, consumer, platform and facts
+  std::string consumer = "plain";
+  std::vector<std::string> with;  ///< NAME=VALUE
+  std::string prefix = "/opt/epready";
+  Lang lang = Lang::en;
+};
+
+/// A plan with what led to it.
+struct Planned {
+  Plan plan;
+  const Stack* stack = nullptr;        ///< belongs to the recipe
+  const Platform* platform = nullptr;  ///< nullptr: none recognised
+  Solution solution;
+};
+
+/// Errors: usage (unknown lane, stack, consumer, wish, with the nearest name); unsupported: no working set,
+/// `why` holds the proof and `next` the smallest change.
+Result<Planned> make_plan(const Facts& facts, const Recipe& recipe, const PlanOptions& options);
+
+/// The first platform whose conditions all hold; nullptr when none does.
+const Platform* detect_platform(const Recipe& recipe, const Scope& scope);
+/// Stacks for a lane (empty: any) and consumer on a platform, best first. Those whose `when` is false come
+/// only with `all`.
+std::vector<const Stack*> fitting_stacks(const Recipe& recipe, const Scope& scope, const Platform* platform,
+                                         std::string_view lane, std::string_view consumer, bool all);
+/// Input of the solver for a stack on these facts, installed toolkits and the platform's own parts included.
+Result<SolveInput> solve_input(const Facts& facts, const Recipe& recipe, const Stack& stack,
+                               const Platform* platform, const PlanOptions& options);
+/// "what is wrong; what would change it" of an unsolved stack, for people.
+std::string refusal_text(const Solution& solution, Lang lang);
+
+}  // namespace ep

@@ -1,0 +1,350 @@
+// Steps that touch the system: driver, toolkit, RDMA stack, module options, limits, packages, reboot. All
+// need root.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/version.h"
+#include "plan/build.h"
+#include "plan/fact_scope.h"
+
+namespace ep {
+namespace {
+
+/// Addresses of vendors spell the distribution and the processor in their own ways.
+std::string fill_repo(const Build& b, std::string text) {
+  const std::string id = b.facts.os.id.value_or("ubuntu"), version = b.facts.os.version_id.value_or("24.04");
+  const bool arm = b.facts.os.architecture.value_or("x86_64") == "aarch64";
+  text = replace_all(text, "{cuda-os}", id + replace_all(version, ".", ""));
+  text = replace_all(text, "{doca-os}", id + version);
+  text = replace_all(text, "{cuda-arch}", arm ? "sbsa" : "x86_64");
+  return replace_all(text, "{doca-arch}", arm ? "arm64-sbsa" : "x86_64");
+}
+
+/// The repository step that a release's packages come from; empty when none is named. `needs` of the packages
+/// step.
+std::string make_repo(Build& b, const std::string& component, const std::string& part) {
+  const Release* r = b.release(component);
+  if (!r || r->apt_repo.empty()) return {};
+  for (const auto& repo : b.component(component).apt) {
+    if (repo.id != r->apt_repo) continue;
+    const std::string id = part + "-repository";
+    if (b.wants.count(id)) return id;
+    Step s;
+    s.id = id;
+    s.component = component;
+    s.title = b.w("Add the package source {}", "添加软件源 {}", repo.id);
+    s.why = b.w("{} comes from there; its key is bound to this source alone (signed-by)",
+                "{} 来自该源；密钥只用于此源 (signed-by)", join(r->packages, " "));
+    s.risk = Risk::packages;
+    s.needs_root = s.needs_network = true;
+    s.runbook_phase = b.phase(part);
+    const std::string uri = fill_repo(b, repo.uri);
+    s.before = s.after = {{"apt-source", {uri}}};
+    s.actions = {AddAptSource{repo.id, uri, repo.suite, repo.components, fill_repo(b, repo.key_url),
+                              repo.key_sha256, repo.key_fingerprint}};
+    s.estimate_s = 20;
+    b.consider(std::move(s));
+    if (repo.key_fingerprint.empty() && repo.key_sha256.empty() && b.plan.steps.size() &&
+        b.plan.steps.back().id == id)
+      b.note(
+          "key-not-pinned", Severity::warn,
+          b.w("No fingerprint is on record for the signing key of {}", "没有 {} 签名密钥的指纹记录", repo.id),
+          b.w("apply refuses an unpinned key until it is told the fingerprint",
+              "在得知指纹之前，apply 拒绝未固定的密钥"),
+          {fmt::format("gpg --show-keys --with-fingerprint GPG-KEY  # {}", fill_repo(b, repo.key_url))});
+    return id;
+  }
+  return {};
+}
+
+Step packages_step(Build& b, std::string id, const std::string& component, std::string title,
+                   std::vector<std::string> names) {
+  Step s;
+  s.id = std::move(id);
+  s.component = component;
+  s.title = std::move(title);
+  s.risk = Risk::packages;
+  s.needs_root = s.needs_network = true;
+  s.runbook_phase = b.phase(component);
+  s.actions = {InstallPackages{std::move(names)}};
+  return s;
+}
+
+const ModuleOption* option_fact(const Facts& facts, const std::string& name) {
+  for (const auto& o : facts.driver.options)
+    if (o.name == name) return &o;
+  return nullptr;
+}
+
+/// Wanted (option, value) pairs of the stack: "NVreg_RegistryDwords:PeerMappingOverride=1",
+/// "NVreg_EnableStreamMemOPs=1".
+std::vector<std::pair<std::string, std::string>> wanted_options(const Build& b) {
+  std::vector<std::pair<std::string, std::string>> out;
+  const auto& lists = b.component("driver-options").lists;
+  const auto list = lists.find(b.option("driver-options"));
+  if (list == lists.end()) return out;
+  for (const auto& item : list->second) {
+    const size_t colon = item.find(':');
+    const size_t cut = colon != std::string::npos ? colon : item.find('=');
+    out.emplace_back(item.substr(0, cut), item.substr(cut + 1));
+  }
+  return out;
+}
+
+bool has_step(const Build& b, std::string_view id) {
+  return std::any_of(b.plan.steps.begin(), b.plan.steps.end(), [&](const Step& s) { return s.id == id; });
+}
+
+}  // namespace
+
+void make_driver(Build& b) {
+  const std::string title =
+      b.w("Install the NVIDIA driver, branch {}", "安装 NVIDIA 驱动，分支 {}", b.version("driver"));
+  if (b.platform_skips("driver", "driver", title)) return;
+  const Release* r = b.release("driver");
+  if (!r) return;
+  // Any driver that the chosen toolkit accepts is left alone: the rules judge it, this step only fills a gap.
+  const std::string floor = b.cuda_major() == "13" ? "580.65.06" : "525.60.13";
+  const std::string repo =
+      has_step(b, "cuda-repository") || b.facts.driver.version.ok() ? "" : make_repo(b, "driver", "cuda");
+  Step s = packages_step(b, "driver", "driver", title, r->packages);
+  s.why = b.w("CUDA {} needs {} or newer; open kernel modules for Blackwell and DMA-BUF",
+              "CUDA {} 需要 {} 以上；Blackwell 与 DMA-BUF 需要开源内核模块", b.version("cuda"), floor);
+  s.before = s.after = {{"driver-at-least", {floor}}};
+  if (!b.facts.driver.version.ok()) s.after = {};  // loaded after the reboot: its step proves it
+  s.before = {{"driver-at-least", {floor}}};
+  s.estimate_s = 300;
+  b.consider(std::move(s), {repo});
+}
+
+void make_cuda(Build& b) {
+  const std::string version = b.version("cuda");
+  const std::string title = b.w("Install CUDA toolkit {}", "安装 CUDA 工具包 {}", version);
+  if (b.platform_skips("cuda", "cuda-toolkit", title)) {
+    if (b.facts.cuda.empty())
+      b.note("no-toolkit", Severity::fail,
+             b.w("This container has no CUDA toolkit", "此容器没有 CUDA 工具包"),
+             b.w("DeepEP is compiled with nvcc; the platform expects the image to bring it",
+                 "DeepEP 需要 nvcc 编译；该平台要求镜像自带"),
+             {"nvcr.io/nvidia/pytorch:25.06-py3"});
+    return;
+  }
+  const Release* r = b.release("cuda");
+  if (!r) return;
+  Step s = packages_step(b, "cuda-toolkit", "cuda", title, r->packages);
+  s.before = s.after = {{"cuda", {version}}};
+  s.why = b.solution.choice("cuda")->why;
+  s.estimate_s = 600;
+  const std::vector<Predicate> before = s.before;
+  const bool there = all_hold(before, b.facts).verdict == Verdict::pass;
+  const std::string repo = there ? "" : make_repo(b, "cuda", "cuda");
+  b.consider(std::move(s), {repo});
+}
+
+void make_doca_ofed(Build& b) {
+  const std::string title = b.w("Install DOCA-OFED {}", "安装 DOCA-OFED {}", b.version("doca-ofed"));
+  if (b.platform_skips("doca-ofed", "doca-ofed", title)) return;
+  if (b.option("rdma-names") == "keep") {
+    b.wants.emplace("doca-ofed", std::vector<std::string>());
+    b.skip("doca-ofed", title,
+           b.w("names and driver stay as they are (rdma-names=keep): what counts is the mlx5_core driver",
+               "名字与驱动保持不变 (rdma-names=keep)：真正需要的是 mlx5_core 驱动"));
+    return;
+  }
+  const Release* r = b.release("doca-ofed");
+  if (!r) return;
+  Step s = packages_step(b, "doca-ofed", "doca-ofed", title, r->packages);
+  s.why = b.w(
+      "this stack was proven with DOCA's driver, which names NICs mlx5_N; the names alone would not need it "
+      "(NVSHMEM 3.5.19 asks the device): leave it out with --with rdma-names=keep",
+      "此组合在 DOCA 驱动（网卡名为 mlx5_N）下验证；仅就名字而言并非必需（NVSHMEM 3.5.19 "
+      "按设备能力识别）：可用 --with rdma-names=keep 略过");
+  s.before = {{"rdma-named", {"mlx5_"}}};
+  s.after = {{"package", {"doca-ofed"}}};
+  s.estimate_s = 1500;
+  const bool there = all_hold(s.before, b.facts).verdict == Verdict::pass;
+  if (!there &&
+      all_hold(s.after, b.facts).verdict == Verdict::pass) {  // installed, names come with the reboot
+    b.wants.emplace("doca-ofed", std::vector<std::string>());
+    b.skip("doca-ofed", title,
+           b.w("package doca-ofed is installed; the names change with the reboot",
+               "软件包 doca-ofed 已安装；名字在重启后改变"));
+    return;
+  }
+  const std::string repo = there ? "" : make_repo(b, "doca-ofed", "doca-ofed");
+  if (!there && b.facts.kernel.headers.ok() && !*b.facts.kernel.headers) {
+    Step h = packages_step(b, "kernel-headers", "doca-ofed",
+                           b.w("Install headers of the running kernel", "安装当前内核的头文件"),
+                           {"linux-headers-" + b.facts.os.kernel_release.value_or("generic")});
+    h.why = b.w("DOCA builds kernel modules on this machine", "DOCA 需在本机编译内核模块");
+    h.before = h.after = {{"package", {"linux-headers-" + b.facts.os.kernel_release.value_or("generic")}}};
+    h.estimate_s = 60;
+    b.consider(std::move(h));
+  }
+  b.consider(std::move(s), {repo, "kernel-headers"});
+}
+
+void make_driver_options(Build& b) {
+  const std::string title = b.w("Set NVIDIA module options", "设置 NVIDIA 模块选项");
+  if (b.platform_skips("driver-options", "driver-options", title)) return;
+  const auto wanted = wanted_options(b);
+  if (wanted.empty()) {
+    b.wants.emplace("driver-options", std::vector<std::string>());
+    b.skip("driver-options", title,
+           b.w("the NIC handler \"{}\" needs no module option", "网卡方式 \"{}\" 不需要模块选项",
+               b.option("nic-handler")));
+    return;
+  }
+  Step s;
+  s.id = "driver-options";
+  s.component = "driver-options";
+  s.title = title;
+  s.risk = Risk::kernel_options;
+  s.needs_root = true;
+  s.runbook_phase = b.phase("driver-options");
+  s.estimate_s = 90;
+  MergeModuleOptions merge{"nvidia", {}, "/etc/modprobe.d/epready-nvidia.conf"};
+  std::vector<Predicate> live;
+  std::vector<std::string> names, kept;
+  for (const auto& [option, value] : wanted) {
+    std::string whole = value;
+    if (option == "NVreg_RegistryDwords") {
+      const ModuleOption* have = option_fact(b.facts, option);
+      const std::string pending = have ? have->pending.value_or("") : "";
+      const size_t eq = value.find('=');
+      whole = merge_registry_dwords(pending, value.substr(0, eq), value.substr(eq + 1));
+      if (whole != value) kept.push_back(whole);
+    }
+    merge.options[option] = whole;
+    names.push_back(value.find('=') == std::string::npos ? option.substr(6) + "=" + value : value);
+    live.push_back({"option-live", {"nvidia", option, value}});
+    s.after.push_back({"option-pending", {"nvidia", option, value}});
+  }
+  s.title = b.w("Set NVIDIA module options: {}", "设置 NVIDIA 模块选项：{}", join(names, ", "));
+  s.why =
+      b.w("the GPU rings the NIC's doorbell itself; merged with what is set, initramfs refreshed, live after "
+          "the reboot",
+          "GPU 直接敲网卡门铃；与现有设置合并，刷新 initramfs，重启后生效");
+  if (!kept.empty()) s.why += b.w("; other keys are kept: {}", "；保留其他键：{}", kept.front());
+  const bool is_live = all_hold(live, b.facts).verdict == Verdict::pass;
+  const bool is_pending = all_hold(s.after, b.facts).verdict == Verdict::pass;
+  const bool stale =
+      b.facts.driver.initramfs_has_nvidia_options.ok() && !*b.facts.driver.initramfs_has_nvidia_options;
+  s.mark = option_fact(b.facts, wanted[0].first) ? Mark::change : Mark::add;
+  // Live and not in any file (set by hand at load) would be lost at the next boot, so both are asked for; a
+  // file that the initramfs lacks is refreshed.
+  s.before = is_live ? live : std::vector<Predicate>{};
+  if (!is_live) {
+    s.before = s.after;
+    if (is_pending && stale) s.before = live;
+  }
+  s.actions = {merge, RefreshInitramfs{}};
+  b.consider(std::move(s), {"driver"});
+}
+
+void make_peermem(Build& b) {
+  const std::string title = b.w("Load nvidia-peermem now and at boot", "立即并在启动时加载 nvidia-peermem");
+  if (b.platform_skips("peermem", "peermem", title)) return;
+  if (b.option("nodes") == "1") return;
+  Step s;
+  s.id = "peermem";
+  s.component = "peermem";
+  s.title = title;
+  s.risk = Risk::kernel_options;
+  s.needs_root = true;
+  s.before = s.after = {{"nic-reaches-gpu-memory", {}}};
+  s.actions = {WriteFile{"/etc/modules-load.d/epready-peermem.conf", "nvidia_peermem\n", 0644},
+               RunArgv{{"modprobe", "nvidia_peermem"}, "", {}, 60}};
+  s.undo = {RemoveFile{"/etc/modules-load.d/epready-peermem.conf"}};
+  s.estimate_s = 2;
+  if (has_step(b, "driver")) {  // a driver that is not there yet brings DMA-BUF (open modules)
+    b.wants.emplace("peermem", std::vector<std::string>());
+    b.skip("peermem", title, b.w("judged after the driver's reboot", "在驱动重启之后再判断"));
+    return;
+  }
+  b.consider(std::move(s), {"driver"});
+}
+
+void make_limits(Build& b) {
+  const std::string title = b.w("Lift the locked-memory limit", "解除锁定内存限制");
+  if (b.platform_skips("limits", "limits", title)) return;
+  Step s;
+  s.id = "limits";
+  s.component = "limits";
+  s.title = title;
+  s.why = b.w("RDMA registers memory; services need LimitMEMLOCK=infinity of their own",
+              "RDMA 需注册内存；服务需自行设置 LimitMEMLOCK=infinity");
+  s.risk = Risk::user_files;
+  s.needs_root = true;
+  s.before = s.after = {{"memlock-unlimited", {}}};
+  s.actions = {SetLimits{{{"memlock", "unlimited"}}}};
+  s.estimate_s = 1;
+  b.consider(std::move(s));
+}
+
+void make_build_tools(Build& b) {
+  const auto& lists = b.component("build-tools").lists;
+  auto list = lists.find(b.option("build-packages"));
+  if (list == lists.end()) list = lists.find("packages");
+  std::vector<std::string> missing;
+  bool unread = false;
+  for (const auto& name : list->second) {
+    const Outcome o = holds({"package", {name}}, b.facts);
+    if (o.verdict != Verdict::pass) missing.push_back(name);
+    unread = unread || o.verdict == Verdict::unknown;
+  }
+  Step s =
+      packages_step(b, "build-tools", "build-tools",
+                    b.w("Install build tools and RDMA userspace", "安装构建工具与 RDMA 用户态"), missing);
+  s.before = s.after = {{"package", list->second}};
+  if (!missing.empty() && !unread) s.why = b.w("missing: {}", "缺少：{}", join(missing, " "));
+  s.estimate_s = 60;
+  b.consider(std::move(s));
+}
+
+void make_reboot(Build& b) {
+  Step s;
+  s.id = "reboot";
+  s.component = "driver-options";
+  s.mark = Mark::restart;
+  s.title =
+      b.w("Reboot, then check that driver options and NICs are live", "重启，然后确认驱动选项与网卡已生效");
+  s.risk = Risk::reboot;
+  s.needs_root = true;
+  s.runbook_phase = b.stack.phases.empty() ? "" : "Phase 3, 4";
+  s.actions = {Reboot{}};
+  s.estimate_s = 300;
+  const bool host = !b.platform || !b.platform->skip.count("driver-options");
+  if (!host) return;
+  const auto wanted = wanted_options(b);
+  for (const auto& [option, value] : wanted) s.after.push_back({"option-live", {"nvidia", option, value}});
+  if (b.option("rdma-names") == "mlx5" && b.release("doca-ofed"))
+    s.after.push_back({"rdma-named", {"mlx5_"}});
+  if (has_step(b, "driver"))
+    s.after.push_back({"driver-at-least", {b.cuda_major() == "13" ? "580.65.06" : "525.60.13"}});
+  if (s.after.empty()) return;
+  s.before = s.after;
+  b.consider(std::move(s), {"driver", "doca-ofed", "driver-options", "peermem"});
+}
+
+void make_prefix(Build& b) {
+  Step s;
+  s.id = "prefix";
+  s.component = "env";
+  s.title = b.w("Make the folder {} for this user", "为当前用户创建目录 {}", b.options.prefix);
+  s.why = b.w("everything below it is built without root", "其下的一切都不需要 root 构建");
+  s.risk = Risk::user_files;
+  s.needs_root = true;
+  s.runbook_phase = b.phase("build-tools");
+  s.before = s.after = {{"prefix-ready", {b.options.prefix}}};
+  s.actions = {RunArgv{
+      {"install", "-d", "-m", "0755", "-o", std::to_string(b.facts.user.uid.value_or(0)), b.options.prefix},
+      "",
+      {},
+      10}};
+  s.estimate_s = 1;
+  b.consider(std::move(s));
+}
+
+}  // namespace ep

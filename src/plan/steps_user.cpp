@@ -1,0 +1,367 @@
+// Steps below the prefix: Python environment, wheels, sources built there, mapping, environment file. None
+// needs root.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/embedded.h"
+#include "plan/build.h"
+
+namespace ep {
+namespace {
+
+std::string short_commit(const std::string& commit) {
+  return commit.substr(0, 7);
+}
+std::string base_version(const std::string& version) {
+  return version.substr(0, version.find('+'));
+}
+
+std::string requirement_name(const std::string& requirement) {
+  return requirement.substr(0, requirement.find_first_of("=<>!~ "));
+}
+std::string requirement_range(const std::string& requirement) {
+  return requirement.substr(requirement_name(requirement).size());
+}
+
+std::string filled(const Build& b, const std::string& component) {
+  const Release* r = b.release(component);
+  return r ? fill_in(r->requirement, b.solution.scope) : std::string();
+}
+
+/// The CUDA flavour of torch's wheels that goes with the toolkit: its own, else the default one of the same
+/// major, else the highest of that major. `is_default`: the package index carries it under the plain name.
+std::string torch_tag(const Build& b, bool& is_default) {
+  const Release* r = b.release("torch");
+  const std::string exact = "cu" + replace_all(b.version("cuda"), ".", "");
+  std::string best, usual;
+  for (const auto& t : r->traits) {
+    if (starts_with(t, "default-")) usual = t.substr(8);
+    if (starts_with(t, "cu" + b.cuda_major()) && !starts_with(t, "cuda") && t > best) best = t;
+  }
+  const bool has_exact = std::find(r->traits.begin(), r->traits.end(), exact) != r->traits.end();
+  const std::string tag = has_exact ? exact : starts_with(usual, "cu" + b.cuda_major()) ? usual : best;
+  is_default = tag == usual;
+  return tag;
+}
+
+/// Requirements that must win over torch's own pins, now and at every later install.
+std::vector<std::string> overrides(const Build& b) {
+  std::vector<std::string> out;
+  for (const char* id : {"nccl", "nvshmem"})
+    if (b.release(id) && b.option("nvshmem-source") != "git") out.push_back(filled(b, id));
+  return out;
+}
+
+Step user_step(const Build& b, std::string id, const std::string& component, std::string title) {
+  Step s;
+  s.id = std::move(id);
+  s.component = component;
+  s.title = std::move(title);
+  s.risk = Risk::user_files;
+  s.needs_network = true;
+  s.runbook_phase = b.phase(component);
+  if (const Choice* c = b.solution.choice(component)) s.why = c->why;
+  return s;
+}
+
+/// One wheel over what torch pinned, without touching its other dependencies.
+void make_override(Build& b, const std::string& component, const std::string& name) {
+  const std::string requirement = filled(b, component);
+  Step s = user_step(b, component, component,
+                     b.w("Install {} {} (wheel)", "安装 {} {}（wheel）", name, b.version(component)));
+  const std::vector<std::string> args = {b.venv(), requirement_name(requirement),
+                                         requirement_range(requirement)};
+  s.before = s.after = {{"wheel", args}};
+  PipInstall pip;
+  pip.venv = b.venv();
+  pip.requirements = {requirement};
+  pip.overrides = overrides(b);
+  pip.no_deps = true;
+  s.actions = {pip};
+  s.estimate_s = 60;
+  const auto pin = b.solution.scope.find("torch." + component);
+  if (pin != b.solution.scope.end() && pin->second.present && pin->second.text != b.version(component))
+    s.why += b.w("; torch {} pins {}, so this override must stay in force",
+                 "；torch {} 固定为 {}，此覆盖必须一直有效", b.version("torch"), pin->second.text);
+  b.consider(std::move(s), {"torch", "python"});
+}
+
+std::map<std::string, std::string> build_environment(const Build& b) {
+  const std::string home = b.cuda_home();
+  std::map<std::string, std::string> env = {{"CUDA_HOME", home}, {"TORCH_CUDA_ARCH_LIST", b.arch_list(true)}};
+  const Release* cuda = b.release("cuda");
+  const bool moved =
+      cuda && std::find(cuda->traits.begin(), cuda->traits.end(), "cccl-moved") != cuda->traits.end();
+  if (moved && b.option("cccl") == "include") env["CPATH"] = home + "/include/cccl";
+  env["LIBRARY_PATH"] = home + "/lib64/stubs";  // -lcuda links without a driver
+  if (b.release("nvshmem") && b.option("nvshmem-source") == "git") env["NVSHMEM_DIR"] = b.below("nvshmem");
+  return env;
+}
+
+bool has_trait(const Release* r, const char* trait) {
+  return r && std::find(r->traits.begin(), r->traits.end(), trait) != r->traits.end();
+}
+
+std::string commit_of(Build& b, const std::string& component) {
+  const Release* r = b.release(component);
+  const auto wish = b.wishes.commits.find(component);
+  if (wish != b.wishes.commits.end()) return wish->second;
+  if (!r->git_commit.empty()) return r->git_commit;
+  const std::string url = b.component(component).git_url;
+  b.note("commit-not-known", Severity::fail,
+         b.w("No commit is on record for {} {} ({})", "没有 {} {}（{}）的提交记录", component,
+             b.version(component), r->git_ref),
+         b.w("a moving name is not built; say which commit", "不构建会移动的引用；请指明提交"),
+         {fmt::format("git ls-remote {} {}", url, r->git_ref),
+          fmt::format("--with {}-commit=<40 hexadecimal digits>", component)});
+  return {};
+}
+
+}  // namespace
+
+void make_python(Build& b) {
+  Step s = user_step(b, "python", "python",
+                     b.w("Make a Python environment in {}", "在 {} 创建 Python 环境", b.venv()));
+  s.why = b.w("the system's Python is not ours to change", "不改动系统 Python");
+  s.runbook_phase = b.phase("torch");
+  PipInstall tools;
+  tools.venv = b.venv();
+  tools.requirements = {"numpy", "setuptools", "wheel", "ninja", "packaging"};
+  s.actions = {PythonVenv{b.venv(), "python3"}, tools};
+  s.before = s.after = {{"python-env", {b.venv()}}, {"wheel", {b.venv(), "numpy", ">=1"}}};
+  s.estimate_s = 20;
+  b.consider(std::move(s), {"prefix", "build-tools"});
+}
+
+void make_torch(Build& b) {
+  const Release* r = b.release("torch");
+  if (!r) return;
+  bool is_default = false;
+  const std::string tag = torch_tag(b, is_default);
+  Step s =
+      user_step(b, "torch", "torch",
+                b.w("Install PyTorch {} for CUDA ({})", "安装 PyTorch {}（{}）", b.version("torch"), tag));
+  PipInstall pip;
+  pip.venv = b.venv();
+  pip.requirements = {r->requirement};
+  if (!is_default) pip.index_url = replace_all(r->index_url, "{torch-tag}", tag);
+  s.actions = {pip};
+  s.before = s.after = {{"wheel", {b.venv(), "torch", requirement_range(r->requirement)}}};
+  s.estimate_s = 300;
+  b.consider(std::move(s), {"python"});
+}
+
+void make_nccl(Build& b) {
+  if (b.release("nccl")) make_override(b, "nccl", "NCCL");
+}
+
+void make_nvshmem(Build& b) {
+  if (!b.release("nvshmem")) return;
+  if (b.option("nvshmem-source") != "git") {
+    make_override(b, "nvshmem", "NVSHMEM");
+    return;
+  }
+  const std::string commit = commit_of(b, "nvshmem");
+  if (commit.empty()) return;
+  const bool gdrcopy = b.option("nic-handler") == "cpu";
+  const std::string root = b.below("nvshmem"), source = b.below("src/nvshmem-" + short_commit(commit));
+  const std::string machine = b.facts.os.architecture.value_or("x86_64");
+  Step s = user_step(b, "nvshmem", "nvshmem",
+                     b.w("Build NVSHMEM {} from source, IBGDA on", "从源码编译 NVSHMEM {}，启用 IBGDA",
+                         b.version("nvshmem")));
+  CMakeBuild build;
+  build.source = source;
+  build.build = source + "/build-epready";
+  build.install_prefix = root;
+  build.options = b.component("nvshmem").lists.at("cmake");
+  build.options.push_back(std::string("-DNVSHMEM_USE_GDRCOPY=") + (gdrcopy ? "ON" : "OFF"));
+  if (gdrcopy) build.options.push_back("-DGDRCOPY_HOME=" + b.below("gdrcopy"));
+  build.options.push_back("-DCMAKE_CUDA_ARCHITECTURES=" + b.arch_list(false));
+  build.options.push_back("-DCUDA_HOME=" + b.cuda_home());
+  build.options.push_back("-DMLX5_lib=/usr/lib/" + machine +
+                          "-linux-gnu/libmlx5.so.1");  // no unversioned link needed
+  build.env = {{"CUDA_HOME", b.cuda_home()}};
+  const std::map<std::string, std::string> stamp = {{"version", b.version("nvshmem")},
+                                                    {"commit", commit},
+                                                    {"arch", b.arch_list(false)},
+                                                    {"ibgda", "yes"},
+                                                    {"gdrcopy", gdrcopy ? "yes" : "no"}};
+  s.actions = {GitCheckout{b.component("nvshmem").git_url, commit, source, false}, build,
+               stamp_file(root, stamp)};
+  s.before = s.after = {part_predicate("nvshmem", b.options.prefix, stamp)};
+  s.estimate_s = 1800;
+  b.consider(std::move(s), {"prefix", "build-tools", "cuda-toolkit", "gdrcopy"});
+}
+
+void make_gdrcopy(Build& b) {
+  const std::string title = b.w("Build the GDRCopy library", "编译 GDRCopy 库");
+  if (b.platform_skips("gdrcopy", "gdrcopy", title)) return;
+  if (b.option("nic-handler") != "cpu") {
+    b.wants.emplace("gdrcopy", std::vector<std::string>());
+    b.skip(
+        "gdrcopy", title,
+        b.w("only NVSHMEM's handler \"cpu\" uses it; this stack uses \"{}\", and NVSHMEM is had without it",
+            "只有 NVSHMEM 的 \"cpu\" 方式使用它；此组合使用 \"{}\"，NVSHMEM 不依赖它",
+            b.option("nic-handler")));
+    return;
+  }
+  const std::string commit = commit_of(b, "gdrcopy");
+  if (commit.empty()) return;
+  const std::string root = b.below("gdrcopy"), source = b.below("src/gdrcopy-" + short_commit(commit));
+  Step s = user_step(b, "gdrcopy", "gdrcopy", title);
+  s.why = b.w("handler cpu writes through it", "cpu 方式通过它写入");
+  const std::map<std::string, std::string> stamp = {{"version", b.version("gdrcopy")}, {"commit", commit}};
+  s.actions = {GitCheckout{b.component("gdrcopy").git_url, commit, source, false},
+               RunArgv{{"make", "prefix=" + root, "CUDA=" + b.cuda_home(), "lib", "lib_install"},
+                       source,
+                       {{"CUDA_HOME", b.cuda_home()}},
+                       600},
+               stamp_file(root, stamp)};
+  s.before = s.after = {part_predicate("gdrcopy", b.options.prefix, stamp)};
+  s.estimate_s = 30;
+  b.consider(std::move(s), {"prefix", "build-tools", "cuda-toolkit"});
+}
+
+void make_deepep(Build& b) {
+  const Release* r = b.release("deepep");
+  if (!r) return;
+  const std::vector<std::string> needs = {"torch",       "nccl",   "nvshmem", "cuda-toolkit",
+                                          "build-tools", "prefix", "python"};
+  if (has_trait(r, "wheel")) {
+    Step s =
+        user_step(b, "deepep", "deepep",
+                  b.w("Install DeepEP {} from its wheel", "用 wheel 安装 DeepEP {}", b.version("deepep")));
+    PipInstall pip;
+    pip.venv = b.venv();
+    pip.requirements = {r->requirement};
+    pip.overrides = overrides(b);
+    pip.no_deps = true;  // its own pins would undo the overrides
+    s.actions = {pip};
+    s.before = s.after = {
+        {"wheel", {b.venv(), requirement_name(r->requirement), requirement_range(r->requirement)}}};
+    s.estimate_s = 30;
+    b.consider(std::move(s), needs);
+    return;
+  }
+  const std::string commit = commit_of(b, "deepep");
+  if (commit.empty()) return;
+  const bool v1 = has_trait(r, "v1");
+  const std::string source = b.below("src/deepep-" + short_commit(commit)), root = b.below("deepep");
+  std::string title = b.w("Build and install DeepEP {} for {}", "编译并安装 DeepEP {}（架构 {}）",
+                          b.version("deepep"), b.arch_list(true));
+  Step s = user_step(b, "deepep", "deepep", title);
+  s.actions.push_back(GitCheckout{b.component("deepep").git_url, commit, source, !v1});
+  std::string patches = "none";
+  if (has_trait(r, "patched")) {
+    // The patches are vLLM's; each commit pins their bytes.
+    const auto& lists = b.component("deepep").lists;
+    const auto list = lists.find("patches-" + base_version(r->version));
+    patches.clear();
+    for (const auto& line : list == lists.end() ? std::vector<std::string>() : list->second) {
+      const auto words = split_ws(line);  // NAME URL COMMIT PATH
+      const std::string name(words[0]),
+          from = b.below("src/" + name + "-" + short_commit(std::string(words[2])));
+      s.actions.push_back(GitCheckout{std::string(words[1]), std::string(words[2]), from, false});
+      s.actions.push_back(ApplyPatch{from + "/" + std::string(words[3]), source});
+      patches += (patches.empty() ? "" : ",") + name;
+    }
+  }
+  if (!v1) {
+    s.actions.push_back(WriteFile{b.below("tools/link_unversioned.py"),
+                                  std::string(embedded("data/python/link_unversioned.py").value_or("")),
+                                  0644});
+    s.actions.push_back(
+        RunArgv{{b.venv() + "/bin/python", b.below("tools/link_unversioned.py")}, "", {}, 60});
+  }
+  PipInstall pip;
+  pip.venv = b.venv();
+  pip.requirements = {source};
+  pip.overrides = overrides(b);
+  pip.no_deps = pip.no_build_isolation = true;
+  pip.env = build_environment(b);
+  s.actions.push_back(pip);
+  std::map<std::string, std::string> stamp = {{"commit", commit},
+                                              {"torch", b.version("torch")},
+                                              {"cuda", b.version("cuda")},
+                                              {"arch", b.arch_list(false)},
+                                              {"patches", patches}};
+  if (b.release("nvshmem")) stamp["nvshmem"] = b.version("nvshmem");
+  if (b.release("nccl")) stamp["nccl"] = b.version("nccl");
+  s.actions.push_back(stamp_file(root, stamp));
+  s.before = s.after = {{"wheel", {b.venv(), "deep-ep", "==" + base_version(r->version)}},
+                        part_predicate("deepep", b.options.prefix, stamp)};
+  s.estimate_s = 600;
+  b.consider(std::move(s), needs);
+}
+
+void make_nic_map(Build& b) {
+  const std::string title = b.w("Give every GPU its own NIC (what pull request 466 does, without patching)",
+                                "为每块 GPU 指定网卡（PR 466 的作用，但不改 DeepEP 源码）");
+  const Named& count = b.solution.scope.at("nic.count");
+  if (has_trait(b.release("deepep"), "nic-map") ||
+      (count.present && (count.text == "0" || count.text == "1"))) {
+    b.wants.emplace("nic-map", std::vector<std::string>());
+    b.skip("nic-map", title,
+           has_trait(b.release("deepep"), "nic-map")
+               ? b.w("this DeepEP does it itself", "此 DeepEP 自带该功能")
+               : b.w("{} RDMA NIC: nothing to choose", "{} 块 RDMA 网卡：无需选择", count.text));
+    return;
+  }
+  const std::string root = b.below("nic-map");
+  Step s = user_step(b, "nic-map", "nic-map", title);
+  s.needs_network = false;
+  s.why =
+      b.w("two GPUs under one PCIe switch would take the same NIC: half of the NICs idle (6.5 instead of 50 "
+          "to 80 GB/s in the runbook)",
+          "同一 PCIe 交换机下两块 GPU 会选中同一网卡，一半网卡空闲（runbook 中 6.5 而非 50 至 80 GB/s）");
+  const std::map<std::string, std::string> stamp = {{"version", "1"}, {"venv", b.venv()}};
+  const auto text = [](const char* path) { return std::string(embedded(path).value_or("")); };
+  s.actions = {WriteFile{root + "/epready_nic_map.py", text("data/python/epready_nic_map.py"), 0644},
+               WriteFile{root + "/install_nic_map.py", text("data/python/install_nic_map.py"), 0644},
+               RunArgv{{b.venv() + "/bin/python", root + "/install_nic_map.py"}, "", {}, 60},
+               stamp_file(root, stamp)};
+  s.before = s.after = {part_predicate("nic-map", b.options.prefix, stamp)};
+  s.estimate_s = 2;
+  b.consider(std::move(s), {"python", "deepep", "torch"});
+}
+
+void make_env(Build& b) {
+  const std::string root = b.below("env");
+  Step s =
+      user_step(b, "env", "env", b.w("Write the environment file {}/env.sh", "写入环境文件 {}/env.sh", root));
+  s.needs_network = false;
+  s.why = b.w(
+      "NIC mapping and GID choice computed from this host, after the reboot; no fixed index, no LD_PRELOAD",
+      "重启后按本机计算网卡映射与 GID；不写死索引，不用 LD_PRELOAD");
+  const std::map<std::string, std::string> stamp = {
+      {"stack", b.stack.id},
+      {"deepep", b.version("deepep")},
+      {"handler", b.option("nic-handler").empty() ? "none" : b.option("nic-handler")}};
+  s.actions = {MakeDir{root, 0755},
+               RunSelf{{"env", "--shell", "--prefix", b.options.prefix, "--output", root + "/env.sh"}, 60},
+               stamp_file(root, stamp)};
+  s.before = s.after = {part_predicate("env", b.options.prefix, stamp)};
+  s.estimate_s = 1;
+  b.consider(std::move(s), {"reboot", "prefix", "python", "deepep", "nvshmem", "nccl", "nic-map"});
+}
+
+void make_consumer(Build& b) {
+  const std::string id = b.options.consumer;
+  const Release* r = b.release(id);
+  if (!r) return;
+  Step s = user_step(b, id, id,
+                     b.w("Install {} {} under the same overrides", "在相同覆盖下安装 {} {}",
+                         b.component(id).title.in(b.options.lang), r->version));
+  PipInstall pip;
+  pip.venv = b.venv();
+  pip.requirements = {r->requirement};
+  pip.overrides = overrides(b);
+  s.actions = {pip};
+  s.before =
+      s.after = {{"wheel", {b.venv(), requirement_name(r->requirement), requirement_range(r->requirement)}}};
+  s.estimate_s = 300;
+  b.consider(std::move(s), {"torch", "nccl", "nvshmem", "deepep"});
+}
+
+}  // namespace ep
