@@ -1,6 +1,6 @@
 #include "doctor/literal_scan.h"
 
-#include <array>
+#include <algorithm>
 #include <unordered_map>
 
 namespace ep {
@@ -86,17 +86,27 @@ double LiteralScan::commonness(std::string_view text) {
 }
 
 LiteralScan::LiteralScan(std::vector<Literal> literals)
-    : literals_(std::move(literals)), bits_((size_t(1) << kBits) / 64), heads_(size_t(1) << kBits, -1) {
+    : literals_(std::move(literals)),
+      bits_((size_t(1) << kBits) / 64),
+      heads_(size_t(1) << kBits, -1),
+      awake_(literals_.size(), true) {
   for (size_t i = 0; i < literals_.size(); ++i) {
     const std::string& text = literals_[i].text;
     const size_t b = best_offset(text).first;
     for (size_t k = 0; k < kStride; ++k) {
       const uint32_t w = fold(std::string_view(text).substr(b + k, 4)), h = hash(w);
-      bits_[h >> 6] |= uint64_t(1) << (h & 63);
       entries_.push_back({w, uint32_t(i), uint32_t(b + k), heads_[h]});
       heads_[h] = int32_t(entries_.size()) - 1;
     }
   }
+  set_awake(awake_);
+}
+
+void LiteralScan::set_awake(const std::vector<bool>& awake) {
+  awake_ = awake;
+  std::fill(bits_.begin(), bits_.end(), 0);
+  for (const Entry& e : entries_)
+    if (awake_[e.literal]) bits_[hash(e.window) >> 6] |= uint64_t(1) << (hash(e.window) & 63);
 }
 
 bool LiteralScan::verify(const Literal& literal, const char* at) const {

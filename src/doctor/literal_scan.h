@@ -33,6 +33,9 @@ class LiteralScan {
 
   const std::vector<Literal>& literals() const { return literals_; }
 
+  /// Literals whose `awake` is false are passed over, at no cost, until they are woken.
+  void set_awake(const std::vector<bool>& awake);
+
   /// How often text of this kind stands in ordinary logs, relative; picks the best of several literals.
   static double commonness(std::string_view text);
 
@@ -62,6 +65,7 @@ class LiteralScan {
   std::vector<uint64_t> bits_;
   std::vector<int32_t> heads_;  ///< by hash, into entries_
   std::vector<Entry> entries_;
+  std::vector<bool> awake_;
 };
 
 template <class Found>
@@ -69,7 +73,7 @@ void LiteralScan::look(const char* data, size_t size, size_t p, Found&& found) c
   const uint32_t w = load(data + p);
   for (int32_t i = heads_[hash(w)]; i >= 0; i = entries_[i].next) {
     const Entry& e = entries_[i];
-    if (e.window != w || p < e.offset) continue;
+    if (e.window != w || p < e.offset || !awake_[e.literal]) continue;
     const Literal& l = literals_[e.literal];
     const size_t start = p - e.offset;
     if (start + l.text.size() > size) continue;

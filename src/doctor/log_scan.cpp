@@ -83,12 +83,12 @@ int64_t count_newlines(const char* from, const char* to) {
 
 }  // namespace
 
-LogScan::LogScan(std::vector<const LinePattern*> patterns)
+LogScan::LogScan(std::vector<ScanPattern> patterns)
     : patterns_(std::move(patterns)), scan_(std::vector<LiteralScan::Literal>{}) {
   std::vector<LiteralScan::Literal> literals;
   std::map<std::pair<std::string, bool>, uint32_t> index;
   for (uint32_t i = 0; i < patterns_.size(); ++i) {
-    const LinePattern& p = *patterns_[i];
+    const LinePattern& p = *patterns_[i].pattern;
     const auto key = std::make_pair(p.literals[p.anchor()], p.ignore_case);
     auto [it, fresh] = index.emplace(key, uint32_t(literals.size()));
     if (fresh) {
@@ -105,12 +105,39 @@ struct LogScan::Pass {
   LogScan& self;
   const Hit& hit;
   ScanNotes notes;
-  std::vector<int64_t> counts, last_line;
-  int64_t line = 1;  ///< of `base`
+  std::vector<int64_t> hits, tries, last_line;
+  std::vector<bool> awake;
+  bool rested = false;
+  int64_t line = 1, blocks = 0;
   std::vector<std::pair<size_t, uint32_t>> found;
 
   Pass(LogScan& s, const Hit& h)
-      : self(s), hit(h), counts(s.patterns_.size()), last_line(s.patterns_.size(), -1) {}
+      : self(s),
+        hit(h),
+        hits(s.patterns_.size()),
+        tries(s.patterns_.size()),
+        last_line(s.patterns_.size(), -1),
+        awake(s.by_literal_.size(), true) {
+    self.scan_.set_awake(awake);
+  }
+
+  bool enough(uint32_t p) const {
+    return hits[p] >= self.patterns_[p].enough_hits || tries[p] >= self.patterns_[p].enough_tries;
+  }
+
+  /// Literals that have shown enough rest in most blocks.
+  void choose_awake(bool all) {
+    constexpr int64_t kWakeEvery = 32;
+    all |= blocks++ % kWakeEvery == 0;
+    bool change = false;
+    for (size_t l = 0; l < awake.size(); ++l) {
+      bool wanted = all;
+      for (uint32_t p : self.by_literal_[l]) wanted = wanted || !enough(p);
+      change |= wanted != awake[l];
+      awake[l] = wanted;
+    }
+    if (change) self.scan_.set_awake(awake);
+  }
 
   /// Searches [data, data+size); hits that begin in [from, to) count. Moves `line` to the line of data+size.
   void search(const char* data, size_t size, size_t from, size_t to) {
@@ -130,13 +157,17 @@ struct LogScan::Pass {
 
   void look(const char* data, size_t size, size_t at, uint32_t pattern) {
     if (last_line[pattern] == line) return;
-    size_t begin = at, end = at;
-    const size_t lowest = at > kWindow ? at - kWindow : 0, highest = std::min(size, at + kWindow);
-    while (begin > lowest && data[begin - 1] != '\n' && data[begin - 1] != '\r') --begin;
-    while (end < highest && data[end] != '\n' && data[end] != '\r') ++end;
+    size_t begin = at > kWindow ? at - kWindow : 0, end = std::min(size, at + kWindow);
+    for (char stop : {'\n', '\r'}) {
+      if (const void* p = memrchr(data + begin, stop, at - begin)) begin = size_t(static_cast<const char*>(p) - data) + 1;
+      if (const void* p = std::memchr(data + at, stop, end - at)) end = size_t(static_cast<const char*>(p) - data);
+    }
     const LogLine l{{data + begin, end - begin}, line};
-    if (counts[pattern] < kSaturated && !self.patterns_[pattern]->matches(l.text)) return;
-    ++counts[pattern];
+    if (!self.patterns_[pattern].pattern->matches(l.text)) {
+      ++tries[pattern];
+      return;
+    }
+    ++hits[pattern];
     last_line[pattern] = line;
     hit(pattern, l);
   }
@@ -170,6 +201,7 @@ Result<ScanNotes> LogScan::run(const ReadBlock& read, const Hit& hit) {
       decoder.decode(raw.data(), got, &buffer);
     if (encoding == Encoding::bytes && !pass.notes.binary)
       pass.notes.binary = std::memchr(raw.data(), 0, got) != nullptr;
+    pass.choose_awake(end || got < kBlock);
     size_t whole = buffer.size();
     if (!end) {
       const void* nl = memrchr(buffer.data(), '\n', buffer.size());

@@ -30,22 +30,26 @@ struct ScanNotes {
   bool binary = false;  ///< NUL bytes in what is not UTF-16
 };
 
+/// A pattern to look for and how much of it is enough. When all patterns of a literal have had enough, the literal is
+/// looked at only in one block of 32 and in short (last) ones: counts are then lower bounds, and the place of the last
+/// occurrence may lag. A log that repeats itself a million times costs no more than one that does not.
+struct ScanPattern {
+  const LinePattern* pattern;      ///< outlives the scan
+  int64_t enough_hits = 2048;
+  int64_t enough_tries = INT64_MAX;  ///< lines with the literal that the rest of the pattern refused
+};
+
 class LogScan {
  public:
-  /// `patterns` outlive the scan.
-  explicit LogScan(std::vector<const LinePattern*> patterns);
+  explicit LogScan(std::vector<ScanPattern> patterns);
 
-  /// Calls hit(index of pattern, line) for every line and pattern that match, in line order. After `limit`
-  /// hits of one pattern only its literal is looked at (the rest of the pattern is taken for granted):
-  /// bounded work on a log that repeats itself a million times.
+  /// Calls hit(index of pattern, line) for every line and pattern that match, in line order.
   using Hit = std::function<void(size_t pattern, const LogLine& line)>;
   Result<ScanNotes> run(const ReadBlock& read, const Hit& hit);
 
-  static constexpr int64_t kSaturated = 2048;
-
  private:
   struct Pass;
-  std::vector<const LinePattern*> patterns_;
+  std::vector<ScanPattern> patterns_;
   LiteralScan scan_;
   std::vector<std::vector<uint32_t>> by_literal_;  ///< literal -> patterns
 };

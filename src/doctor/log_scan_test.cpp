@@ -22,7 +22,7 @@ struct Seen {
 /// Feeds `chunk` bytes at a time, so that every border of blocks is met.
 Seen scan(const LinePattern& p, std::string_view text, size_t chunk = 1 << 20) {
   Seen seen;
-  LogScan s({&p});
+  LogScan s({{&p}});
   auto read = [text, chunk](char* into, size_t most) mutable -> Result<size_t> {
     const size_t n = std::min({most, chunk, text.size()});
     std::memcpy(into, text.data(), n);
@@ -123,9 +123,35 @@ TEST(LogScan, BinaryNoiseIsNotedAndSearched) {
   EXPECT_TRUE(seen.notes.binary);
 }
 
+TEST(LogScan, RepetitionsRestAndOthersAreStillSeen) {
+  auto common = pattern({"common words"}), rare = pattern({"rare words"});
+  std::string text;
+  for (int i = 0; i < 400000; ++i) text += "line of common words\n";
+  text += "rare words\nlast common words\n";
+  LogScan s({{&common, 100}, {&rare, 100}});
+  int64_t num_common = 0, last_common = 0, rare_line = 0;
+  auto notes = s.run(read_text(text), [&](size_t p, const LogLine& l) {
+    if (p == 0) ++num_common, last_common = l.number;
+    else rare_line = l.number;
+  });
+  ASSERT_TRUE(notes.has_value());
+  EXPECT_EQ(rare_line, 400001);
+  EXPECT_EQ(last_common, 400002);
+  EXPECT_GE(num_common, 100);
+  EXPECT_LT(num_common, 100000);
+}
+
+TEST(LogScan, ALiteralWhosePatternNeverFitsKeepsBeingLookedAt) {
+  auto p = pattern({"common words"}, "common words [0-9]+");
+  std::string text;
+  for (int i = 0; i < 400000; ++i) text += "line of common words\n";
+  text += "common words 7\n";
+  EXPECT_EQ(scan(p, text + std::string(1 << 20, '\n')).hits.size(), 1u);
+}
+
 TEST(LogScan, ReadErrorIsAnError) {
   auto p = pattern({"needle"});
-  LogScan s({&p});
+  LogScan s({{&p}});
   auto r = s.run([](char*, size_t) -> Result<size_t> { return fail(ErrorKind::unreadable, "disk"); },
                  [](size_t, const LogLine&) {});
   ASSERT_FALSE(r.has_value());

@@ -163,7 +163,10 @@ class Collector {
 
  private:
   void add(const LinePattern* p, Target t) {
-    patterns_.push_back(p);
+    ScanPattern s{p};
+    if (t.kind == Target::fact) s.enough_hits = 256, s.enough_tries = 20000;
+    if (t.kind == Target::mark) s.enough_hits = 256;
+    patterns_.push_back(s);
     targets_.push_back(t);
   }
   void add_mark(const char* text, Sightings* into) {
@@ -176,7 +179,7 @@ class Collector {
     if (t.kind == Target::fact) {
       const FactPattern& row = fact_patterns()[t.index];
       Evidence where{out_.names.back(), int(l.number), std::string(l.text.substr(0, kText))};
-      if (fact_count_[t.index]++ < 256) read_text_fact(row, l.text, where, observed_);
+      read_text_fact(row, l.text, where, observed_);
       return;
     }
     Sightings& into = t.kind == Target::mark      ? *t.mark_into
@@ -249,10 +252,9 @@ class Collector {
   const Catalogue& catalogue_;
   LogEvidence& out_;
   Observed& observed_;
-  std::vector<const LinePattern*> patterns_;
+  std::vector<ScanPattern> patterns_;
   std::vector<Target> targets_;
   std::vector<LinePattern> marks_;
-  std::map<uint32_t, int64_t> fact_count_;
   int source_ = 0;
   std::string head_;
   size_t head_read_ = 0;
