@@ -10,6 +10,9 @@ std::unique_ptr<Command> make_bench();
 std::unique_ptr<Command> make_doctor();
 std::unique_ptr<Command> make_explain();
 std::unique_ptr<Command> make_problems();
+std::unique_ptr<Command> make_apply();
+std::unique_ptr<Command> make_status();
+std::unique_ptr<Command> make_undo();
 std::unique_ptr<Command> make_help();
 std::unique_ptr<Command> make_completion();
 

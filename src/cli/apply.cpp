@@ -1,0 +1,91 @@
+// `apply`: do a plan, journalled; go on after a reboot or an interruption.
+#include <fmt/core.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "cli/apply_options.h"
+#include "cli/rows.h"
+#include "plan/plan_json.h"
+#include "report/apply_report.h"
+
+namespace ep {
+namespace {
+
+Result<Plan> plan_of_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return fail(ErrorKind::absent, "no such plan file", path, "", "write one: epready plan -o FILE");
+  std::string text((std::istreambuf_iterator<char>(file)), {});
+  auto plan = plan_from_json(text);
+  if (!plan) return add_context(plan.error(), "while reading the plan " + path);
+  return plan;
+}
+
+class Apply : public Command {
+ public:
+  std::vector<Option> options() override {
+    std::vector<Option> out = {
+        {"file",
+         {"Plan written by `epready plan -o FILE`", "由 `epready plan -o FILE` 写出的计划"},
+         &file_,
+         {},
+         "FILE",
+         false},
+        {"--resume",
+         {"Go on with the plan that was begun here (after a reboot or a stop)",
+          "继续此处已开始的计划（重启或中断之后）"},
+         &resume_,
+         {},
+         "",
+         false}};
+    for (auto& o : place_options(arguments_)) out.push_back(std::move(o));
+    for (auto& o : run_options(arguments_)) out.push_back(std::move(o));
+    return out;
+  }
+
+  int run(Context& c) override {
+    auto plan = choose_plan();
+    if (!plan) return c.report(plan.error());
+    auto options = apply_options(arguments_, c);
+    if (!options) return c.report(options.error());
+    options->resume = resume_;
+    auto progress = progress_for(c);
+    auto report = apply_plan(*plan, *options, *progress);
+    progress.reset();
+    if (!report) return c.report(report.error());
+    c.out(c.json ? apply_json(*report) : apply_text(*report, c.look()));
+    c.next(next_after(*report));
+    return report->exit_code();
+  }
+
+ private:
+  Result<Plan> choose_plan() const {
+    if (!file_.empty() && resume_)
+      return fail(ErrorKind::usage, "FILE and --resume exclude each other", file_,
+                  "--resume takes the plan that was begun");
+    if (!file_.empty()) return plan_of_file(file_);
+    std::string prefix = arguments_.prefix.empty() ? default_prefix() : arguments_.prefix;
+    if (resume_) {
+      std::string root = arguments_.root == "/" ? "" : arguments_.root;
+      auto plan = plan_of_file(root + prefix + "/state/plan.json");
+      if (!plan && plan.error().kind == ErrorKind::absent)
+        return fail(ErrorKind::absent, "no plan was begun here", prefix, "",
+                    "epready plan -o FILE, then epready apply FILE");
+      return plan;
+    }
+    return fail(ErrorKind::usage, "which plan?", "", "apply takes a FILE or --resume",
+                "epready plan -o plan.json, then epready apply plan.json");
+  }
+
+  ApplyArguments arguments_;
+  std::string file_;
+  bool resume_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_apply() {
+  return std::make_unique<Apply>();
+}
+
+}  // namespace ep

@@ -1,0 +1,30 @@
+// Options that apply and undo share, and the question of consent at the terminal.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "apply/apply.h"
+#include "cli/command.h"
+
+namespace ep {
+
+struct ApplyArguments {
+  std::string prefix, root = "/", yes, offline;
+  std::vector<std::string> mirrors;
+  int jobs = 0;
+};
+
+/// --prefix and --root.
+std::vector<Option> place_options(ApplyArguments& a);
+/// --yes, --offline, --mirror, --jobs.
+std::vector<Option> run_options(ApplyArguments& a);
+
+/// From arguments to executor options: consent words, FROM=TO pairs, folders. Errors: usage.
+Result<ApplyOptions> apply_options(const ApplyArguments& a, const Context& c);
+/// The progress display that fits this terminal and --json.
+std::unique_ptr<Progress> progress_for(const Context& c);
+/// Asks on the terminal; false without one.
+bool ask_yes(const Context& c, const std::string& question, const std::vector<std::string>& lines);
+std::string risk_words(const Context& c, Risk risk);
+
+}  // namespace ep
