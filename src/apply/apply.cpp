@@ -179,6 +179,7 @@ Result<ApplyReport> apply_plan(const Plan& plan, const ApplyOptions& options, Pr
   std::unique_ptr<World> live;
   World* world = options.world;
   if (!world) world = (live = live_world(options.root)).get();
+  world->refresh();
   HostSituation host = world->situation();
   if (auto r = check_host(plan, options, host); !r) return Failure(r.error());
   if (plan.steps.empty()) {  // nothing to do: no folder, no lock, no trace

@@ -88,7 +88,6 @@ void Executor::finish(size_t i, StepState state, std::string reason, std::string
 
 // What live facts say is there already needs nothing; memory of earlier runs is not asked.
 void Executor::look_first() {
-  world_.refresh();
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
     const Step& step = plan_.steps[i];
     const auto& wanted = step.before.empty() ? step.after : step.before;

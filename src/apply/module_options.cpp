@@ -101,7 +101,7 @@ std::vector<OptionLine> option_lines(const ModprobeFile& file) {
   return out;
 }
 
-std::string merge_registry_dwords(std::string_view old_value, std::string_view wanted) {
+std::string merge_dword_lists(std::string_view old_value, std::string_view wanted) {
   std::vector<std::pair<std::string, std::string>> keys;
   auto add = [&](std::string_view list) {
     for (auto piece : split(list, ';')) {
@@ -153,7 +153,7 @@ MergedOptions merge_module_options(const std::string& module,
   for (const auto& [option, value] : wanted) {
     auto old = values.find(option);
     bool merge = is_registry_list(option) && old != values.end();
-    line += " " + setting_text(option, merge ? merge_registry_dwords(old->second, value) : value);
+    line += " " + setting_text(option, merge ? merge_dword_lists(old->second, value) : value);
   }
   out.owned_text += line + "\n";
   return out;

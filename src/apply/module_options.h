@@ -32,7 +32,7 @@ std::vector<OptionLine> option_lines(const ModprobeFile& file);
 
 /// "A=1;B=0x2" merged with "B=3" gives "A=1;B=3": NVIDIA's RegistryDwords is itself a list of keys. Order of
 /// the old value is kept, new keys come last.
-std::string merge_registry_dwords(std::string_view old_value, std::string_view wanted);
+std::string merge_dword_lists(std::string_view old_value, std::string_view wanted);
 
 struct MergedOptions {
   std::string owned_text;  ///< content of the one owned file

@@ -37,10 +37,10 @@ TEST(ModuleOptions, OrderIsByBaseNameAndEtcHidesLib) {
 }
 
 TEST(ModuleOptions, RegistryKeysOfOthersAreKept) {
-  EXPECT_EQ(merge_registry_dwords("A=1;PeerMappingOverride=0", "PeerMappingOverride=1;"),
+  EXPECT_EQ(merge_dword_lists("A=1;PeerMappingOverride=0", "PeerMappingOverride=1;"),
             "A=1;PeerMappingOverride=1");
-  EXPECT_EQ(merge_registry_dwords("", "PeerMappingOverride=1"), "PeerMappingOverride=1");
-  EXPECT_EQ(merge_registry_dwords("PeerMappingOverride=0x1;", ""), "PeerMappingOverride=0x1");
+  EXPECT_EQ(merge_dword_lists("", "PeerMappingOverride=1"), "PeerMappingOverride=1");
+  EXPECT_EQ(merge_dword_lists("PeerMappingOverride=0x1;", ""), "PeerMappingOverride=0x1");
 }
 
 TEST(ModuleOptions, FreshHostGetsOneLine) {

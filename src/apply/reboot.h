@@ -2,6 +2,7 @@
 #pragma once
 #include "apply/job.h"
 #include "base/result.h"
+#include "facts/facts.h"
 
 namespace ep {
 
@@ -13,5 +14,9 @@ Result<> write_resume_unit(Job& job, const std::set<Risk>& consent);
 Result<> remove_resume_unit(Site& site);
 /// "packages,kernel,reboot" for a set.
 std::string consent_words(const std::set<Risk>& consent);
+
+/// Why a module option that the files should set is not in force in this boot. Pure.
+std::vector<Finding> why_option_not_live(const Facts& facts, const std::string& module,
+                                         const std::string& option, const std::string& value);
 
 }  // namespace ep

@@ -1,11 +1,62 @@
-// The live World: what the executor asks, answered from the host's facts.
+// The live World: what the executor asks, answered from the host's facts, read anew when something has
+// changed.
+#include <fmt/format.h>
 #include <unistd.h>
 
+#include <optional>
+
 #include "apply/apply.h"
+#include "apply/reboot.h"
 #include "base/text.h"
+#include "facts/facts.h"
 #include "host/host.h"
+#include "plan/fact_scope.h"
+#include "plan/predicates.h"
 
 namespace ep {
+
+// A wanted option that is not live after its reboot: which of the known reasons it is, by what the files, the
+// image and the loaded module say.
+std::vector<Finding> why_option_not_live(const Facts& facts, const std::string& module,
+                                         const std::string& option, const std::string& value) {
+  const ModuleOption* o = nullptr;
+  for (const auto& each : facts.driver.options)
+    if (each.name == option) o = &each;
+  Finding f;
+  f.code = "driver.option-not-live";
+  f.severity = Severity::fail;
+  f.title = fmt::format("{} {} is not live after the reboot", module, option);
+  if (o && o->live.ok()) f.evidence.push_back({o->live.where, 0, option + " is \"" + *o->live + "\""});
+  if (o)
+    for (const auto& place : o->set_in) f.evidence.push_back({place, 0, "sets " + option});
+  bool pending = all_hold({{"option-pending", {module, option, value}}}, facts).verdict == Verdict::pass;
+  const auto& image = facts.driver.initramfs_has_nvidia_module;
+  std::string tool = facts.driver.initramfs_tool.value_or("none");
+  std::string refresh = tool == "dracut" ? "dracut --force --regenerate-all" : "update-initramfs -u -k all";
+  if (!facts.kernel.module(module) && facts.kernel.modules_readable.value_or(false)) {
+    f.cause = "The module is not loaded at all.";
+    f.fix = {"modprobe " + module + "; dmesg | tail"};
+  } else if (!pending) {
+    std::string last = o && !o->set_in.empty() ? o->set_in.back() : "no file";
+    f.cause = fmt::format("The files do not ask for it: {} is read last and wins.", last);
+    f.fix = {"epready apply --resume --yes=kernel,reboot"};
+  } else if (image.ok() && *image) {
+    f.cause =
+        "The files ask for it, but the module is loaded from the initramfs, which was built before they "
+        "changed.";
+    f.fix = {"sudo " + refresh, "sudo reboot"};
+    f.evidence.push_back({image.where, 0, "holds the module " + module});
+  } else {
+    f.cause =
+        "The files ask for it, and the initramfs does not hold the module: it was loaded with other options, "
+        "by the "
+        "kernel command line, an install line or a script.";
+    f.fix = {"modprobe -c | grep '" + module + "'", "cat /proc/cmdline"};
+  }
+  f.next = f.fix.front();
+  return {f};
+}
+
 namespace {
 
 class LiveWorld : public World {
@@ -13,25 +64,47 @@ class LiveWorld : public World {
   explicit LiveWorld(std::string root) : root_(std::move(root)), host_(live_host(root_)) {}
 
   HostSituation situation() override {
+    const Facts& f = facts();
     HostSituation s;
-    auto boot = host_->read("/proc/sys/kernel/random/boot_id");
-    if (boot) s.boot_id = std::string(trim(*boot));
-    char name[256] = {};
-    if (gethostname(name, sizeof name - 1) == 0) s.host_name = name;
+    s.boot_id = f.os.boot_id.value_or("");
+    s.host_name = f.os.hostname.value_or("");
     s.is_root = geteuid() == 0;
     s.has_systemd = root_ == "/" && host_->exists("/run/systemd/system");
+    if (f.container.runtime.ok() && *f.container.runtime != "none") s.container = *f.container.runtime;
     return s;
   }
-  void refresh() override {}
-  Outcome holds(const Predicate& p) override {
-    return {Verdict::unknown, "predicate " + p.name + " is not known"};
+  void refresh() override { facts_.reset(); }
+  Outcome holds(const Predicate& p) override { return ep::holds(p, facts()); }
+
+  std::map<std::string, std::string> facts_now(const Plan& plan) override {
+    std::map<std::string, std::string> out;
+    Scope scope = fact_scope(facts());
+    for (const auto& [name, unused] : plan.facts_used) {
+      auto it = scope.find(name);
+      if (it != scope.end() && it->second.known) out[name] = it->second.present ? it->second.text : "absent";
+    }
+    return out;
   }
-  std::map<std::string, std::string> facts_now(const Plan&) override { return {}; }
-  std::vector<Finding> why_not_live(const Step&) override { return {}; }
+
+  std::vector<Finding> why_not_live(const Step& step) override {
+    std::vector<Finding> out;
+    for (const auto& p : step.after) {
+      if (p.name != "option-live" || p.args.size() < 3 || ep::holds(p, facts()).verdict == Verdict::pass)
+        continue;
+      for (auto& f : why_option_not_live(facts(), p.args[0], p.args[1], p.args[2]))
+        out.push_back(std::move(f));
+    }
+    return out;
+  }
 
  private:
+  const Facts& facts() {
+    if (!facts_) facts_ = read_facts(*host_);
+    return *facts_;
+  }
   std::string root_;
   std::unique_ptr<Host> host_;
+  std::optional<Facts> facts_;
 };
 
 }  // namespace

@@ -11,16 +11,16 @@ cat >plan.json <<JSON
    "needs_root": false, "needs_network": false, "before": [], "after": [], "undo": [], "estimate_s": 0, "runbook_phase": "",
    "actions": [{"do": "write-file", "path": "$scratch/etc/kept", "content": "new", "mode": 420},
                {"do": "write-file", "path": "sub/x", "content": "x", "mode": 420}]},
-  {"id": "kernel", "component": "", "mark": "change", "title": "Needs consent", "why": "", "needs_steps": [], "risk": "kernel_options",
+  {"id": "consent", "component": "", "mark": "change", "title": "Needs consent", "why": "", "needs_steps": [], "risk": "packages",
    "needs_root": false, "needs_network": false, "before": [], "after": [], "undo": [], "estimate_s": 0, "runbook_phase": "",
    "actions": [{"do": "write-file", "path": "$scratch/etc/k", "content": "k", "mode": 420}]}]}
 JSON
-run 3 apply plan.json                       # nobody to ask: the kernel step stays undone
-out_has "no consent"; out_has "next: epready apply --yes=kernel"
+run 3 apply plan.json                       # nobody to ask: the step that needs consent stays undone
+out_has "no consent"; out_has "next: epready apply --yes=packages"
 [ "$(cat etc/kept)" = new ] || die "file was not written"
 [ ! -e etc/k ] || die "a step without consent ran"
 run 3 status --prefix "$scratch/prefix"; out_has "not agreed to"
-run 0 apply plan.json --yes=kernel --json
+run 0 apply plan.json --yes=packages --json
 json 'd["schema"] == "epready-apply-1" and d["exit_code"] == 0 and [s["state"] for s in d["steps"]] == ["done", "done"]'
 run 0 undo --dry-run --prefix "$scratch/prefix"; out_has "restore $scratch/etc/kept"
 [ "$(cat etc/kept)" = new ] || die "dry run changed a file"
