@@ -77,18 +77,23 @@ EP_HD inline float row_scale(uint64_t seed, int rank, int token, int group) {
   return static_cast<float>(1 + (mix64(place ^ (seed + 3) * kGolden) & 0xfffff)) / 1024.0f;
 }
 
-/// Eight bf16 values that rank `rank` returns in combine for a token: random sign and mantissa, exponents
-/// -8..7. Their spread makes float sums depend on the order of addition, so a wrong order is seen.
+/// Eight bf16 values that rank `rank` returns in combine for a token. Half of them are small; the others are
+/// one large value that is the same for all ranks but for its sign. Large ones cancel, and whether a small
+/// one survives depends on whether it was added before or after, so that a wrong order of addition is seen
+/// even after rounding to bf16.
 EP_HD inline Vector16 combine_vector(uint64_t seed, int rank, int source, int token, int vector) {
-  const uint64_t place = static_cast<uint64_t>(rank) << 56 | static_cast<uint64_t>(source) << 48 |
-                         static_cast<uint64_t>(token) << 20 | static_cast<uint64_t>(vector);
+  const uint64_t place = static_cast<uint64_t>(source) << 48 | static_cast<uint64_t>(token) << 20 |
+                         static_cast<uint64_t>(vector);
+  const uint64_t shared = mix64(place ^ (seed + 5) * kGolden);
   Vector16 out = {{0, 0, 0, 0}};
   for (int half = 0; half < 2; ++half) {
-    const uint64_t random =
-        mix64(mix64(place ^ (seed + 5) * kGolden) + static_cast<uint64_t>(half) * kGolden);
+    const uint64_t all = mix64(shared + static_cast<uint64_t>(half));
+    const uint64_t own = mix64(all + static_cast<uint64_t>(rank + 1) * kGolden);
     for (int i = 0; i < 4; ++i) {
-      const auto r = static_cast<uint32_t>(random >> (16 * i));
-      const uint32_t bits = (r & 0x8000u) | ((119u + ((r >> 7) & 0xfu)) << 7) | (r & 0x7fu);
+      const auto a = static_cast<uint32_t>(all >> (16 * i)), r = static_cast<uint32_t>(own >> (16 * i));
+      const uint32_t large = (149u + (a >> 7 & 3u)) << 7 | (a & 0x7fu);   // exponents 22..25
+      const uint32_t small = (119u + (r >> 7 & 15u)) << 7 | (r & 0x7fu);  // exponents -8..7
+      const uint32_t bits = (r & 0x8000u) | ((r & 0x4000u) != 0 ? large : small);
       out.word[2 * half + i / 2] |= bits << (16 * (i % 2));
     }
   }
