@@ -10,6 +10,9 @@
 namespace ep {
 namespace {
 
+// What pip and uv use when nothing is said; named so that a mirror map can replace it.
+const char* const kPublicIndex = "https://pypi.org/simple";
+
 int allowed_cpus() {
   cpu_set_t set;
   CPU_ZERO(&set);
@@ -124,8 +127,10 @@ Result<> act(const PipInstall& a, Job& job) {
     auto offline = pip_offline(site);
     if (!offline.empty())
       argv.insert(argv.end(), offline.begin(), offline.end());
-    else if (!a.index_url.empty())
-      argv.insert(argv.end(), {"--index-url", mirrored(a.index_url, site.options->mirrors)});
+    else if (std::string index =
+                 mirrored(a.index_url.empty() ? kPublicIndex : a.index_url, site.options->mirrors);
+             !a.index_url.empty() || index != kPublicIndex)
+      argv.insert(argv.end(), {"--index-url", index});
     if (no_deps) argv.push_back("--no-deps");
     if (a.no_build_isolation) argv.push_back("--no-build-isolation");
     argv.insert(argv.end(), a.extra_args.begin(), a.extra_args.end());

@@ -148,12 +148,18 @@ Result<> act(const AddAptSource& a, Job& job) {
     return fail(ErrorKind::malformed, "not a repository name", a.name);
   for (const auto& field : {a.uri, a.suite, a.components})
     if (contains(field, "\n")) return fail(ErrorKind::malformed, "repository has a line break", a.name);
-  auto key = fetch_to_cache(a.key_url, a.key_sha256, job);
+  if (a.key_sha256.empty() && a.key_fingerprint.empty())
+    return fail(ErrorKind::malformed, "signing key is pinned by nothing", redact(a.key_url),
+                "neither its SHA-256 nor its fingerprint is known",
+                "get the fingerprint from its publisher over another way; it belongs into the plan");
+  if (auto r = site.keeper->make_dirs(site.prefix + "/cache/gnupg", 0700); !r) return r;
+  // Without a hash the bytes may differ from day to day (a new user id, a new expiry): the fingerprint
+  // decides.
+  auto key = a.key_sha256.empty() ? fetch_unpinned(a.key_url, "key-" + a.name, job)
+                                  : fetch_to_cache(a.key_url, a.key_sha256, job);
   if (!key) return Failure(key.error());
-  if (!a.key_fingerprint.empty()) {
-    if (auto r = site.keeper->make_dirs(site.prefix + "/cache/gnupg", 0700); !r) return r;
+  if (!a.key_fingerprint.empty())
     if (auto r = check_fingerprint(site.tree.real(*key), a.key_fingerprint, job); !r) return r;
-  }
   auto bytes = site.tree.read(*key);
   if (!bytes) return Failure(bytes.error());
   // apt reads armoured keys as .asc and binary ones as .gpg (sources.list(5), Signed-By).

@@ -129,6 +129,17 @@ Result<std::string> fetch_to_cache(const std::string& url, const std::string& sh
   return cached;
 }
 
+Result<std::string> fetch_unpinned(const std::string& url, const std::string& name, Job& job) {
+  Site& site = job.site();
+  std::string to = site.prefix + "/cache/" + name, real = site.tree.real(to);
+  if (auto r = site.keeper->make_dirs(site.prefix + "/cache"); !r) return Failure(r.error());
+  unlink(real.c_str());
+  std::string from = mirrored(url, site.options->mirrors);
+  if (!site.options->offline_dir.empty()) from = "file://" + site.options->offline_dir + "/keys/" + name;
+  if (auto r = download(from, real, job); !r) return Failure(r.error());
+  return to;
+}
+
 Result<> act(const Fetch& a, Job& job) {
   Site& site = job.site();
   std::string to = site.path(a.to);
@@ -263,7 +274,7 @@ Result<> act(const GitCheckout& a, Job& job) {
   if (checkout->exit_code != 0 || trim(head->out) != a.commit)
     return fail(ErrorKind::failed, "the repository does not have this commit", redact(a.url), a.commit,
                 "its history was rewritten, or the mirror is behind; nothing of it was used");
-  if (auto modules = site.tree.read(scratch + "/.gitmodules"); modules && modules->kind == Entry::Kind::file)
+  if (a.submodules)
     if (auto r = git(scratch, {"submodule", "update", "--init", "--recursive", "--depth", "1"}); !r)
       return Failure(r.error());
   return site.tree.publish(scratch, to);

@@ -43,6 +43,9 @@ Result<> act(const Reboot& a, Job& job);
 /// Downloads `url` with the given hash into PREFIX/cache/SHA256 and returns that path inside the tree. Takes
 /// it from the cache or the offline folder when it is there. Used by Fetch and AddAptSource.
 Result<std::string> fetch_to_cache(const std::string& url, const std::string& sha256, Job& job);
+/// Downloads without a hash into PREFIX/cache/NAME, anew each time, for bytes that something else proves (a
+/// signing key's fingerprint). Offline: the folder's keys/NAME.
+Result<std::string> fetch_unpinned(const std::string& url, const std::string& name, Job& job);
 /// An address after the mirror map: the longest prefix wins.
 std::string mirrored(const std::string& url, const std::map<std::string, std::string>& mirrors);
 /// Lines in other files that set an option of this action (for the question of consent).

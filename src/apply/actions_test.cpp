@@ -210,6 +210,28 @@ TEST_F(AptTest, RepositoryComesWithItsOwnKeyring) {
   EXPECT_FALSE(std::filesystem::exists(root + "/etc/apt/keyrings"));
 }
 
+TEST_F(AptTest, AFingerprintPinsAKeyWithoutAHash) {
+  spill(dir + "/key.gpg", "binary key");
+  tool("gpg", "echo 'fpr:::::::::ABCDEF0123456789:'");
+  AddAptSource a;
+  a.name = "cuda";
+  a.uri = "https://developer.example/cuda";
+  a.suite = "/";
+  a.key_url = "file://" + dir + "/key.gpg";
+  auto unpinned = one({a});
+  EXPECT_EQ(unpinned.state, StepState::failed);
+  EXPECT_NE(unpinned.reason.find("pinned by nothing"), std::string::npos);
+  a.key_fingerprint = "ABCD EF01 2345 6789";
+  EXPECT_EQ(one({a}).state, StepState::done);
+  EXPECT_EQ(at("/etc/apt/keyrings/cuda.gpg"), "binary key");
+  a.key_fingerprint = "0000EF0123456789";
+  a.name = "evil";
+  auto wrong = one({a});
+  EXPECT_EQ(wrong.state, StepState::failed);
+  EXPECT_NE(wrong.reason.find("another fingerprint"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(root + "/etc/apt/keyrings/evil.gpg"));
+}
+
 // ---- downloads ----
 
 TEST_F(ActionsTest, DownloadIsVerifiedBeforeItHasItsName) {
