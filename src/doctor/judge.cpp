@@ -20,7 +20,7 @@ struct Weigh {
   double unknown = 0.6;         ///< factor: the deciding condition could not be observed
 };
 constexpr Weigh kWeigh;
-constexpr double kConfident = 0.7, kShow = 0.2, kFail = 0.5, kTie = 0.12;
+constexpr double kConfident = 0.7, kShow = 0.2, kFail = 0.5, kTie = 0.2;
 
 using LineKey = std::pair<int, int64_t>;
 
@@ -147,17 +147,27 @@ double confidence(const Case& c, const Candidate& cand, const LogEvidence::OfPro
   return std::min(0.99, cand.required == Truth::unknown && cand.rules.empty() ? sure * kWeigh.unknown : sure);
 }
 
-/// The run went on after the last line that speaks for the problem, and nothing died from its first line on.
+bool later(const Sightings& s, const Place& p) {
+  return s.count > 0 && s.last.source == p.source && s.last.line > p.line;
+}
+
+/// Nothing died from the first line of the candidate on.
+bool unharmed(const Case& c, const Candidate& cand) {
+  return cand.first.known() &&
+         (c.logs.hard_errors.count == 0 || earlier(c.logs.hard_errors.last, cand.first));
+}
+
+/// The run went on after the last line that speaks for the problem, and succeeded.
 bool run_succeeded(const Case& c, const Candidate& cand) {
-  const auto& l = c.logs;
   const bool building = cand.problem->phase == "build" || cand.problem->phase == "import";
-  const Place& from = cand.first.known() ? cand.first : Place{};
-  if (!from.known()) return false;
-  auto after = [](const Sightings& s, const Place& p) {
-    return s.count > 0 && s.last.source == p.source && s.last.line > p.line;
-  };
-  if (l.hard_errors.count > 0 && !earlier(l.hard_errors.last, from)) return false;
-  return after(l.run_success, cand.last) || (building && after(l.build_success, cand.last));
+  return unharmed(c, cand) &&
+         (later(c.logs.run_success, cand.last) || (building && later(c.logs.build_success, cand.last)));
+}
+
+/// Mere hints beside signs of a living run are not worth an alarm.
+bool only_hints(const Case& c, const Candidate& cand) {
+  if (cand.decisive > 0 || cand.confidence >= kConfident || c.logs.hard_errors.count > 0) return false;
+  return c.logs.run_success.count > 0 || later(c.logs.alive, cand.last);
 }
 
 Severity severity_for(const Case& c, const Candidate& cand) {
@@ -168,10 +178,7 @@ Severity severity_for(const Case& c, const Candidate& cand) {
     for (const FactRule* r : cand.rules) s = std::max(s, r->severity);
   }
   if (!p.survives_success && !cand.hits.empty()) {
-    if (run_succeeded(c, cand)) return Severity::info;
-    // Hints without any error in the whole text are not worth an alarm.
-    if (cand.decisive == 0 && cand.confidence < kConfident && c.logs.hard_errors.count == 0)
-      return Severity::info;
+    if (run_succeeded(c, cand) || only_hints(c, cand)) return Severity::info;
   }
   if (s == Severity::fail && cand.confidence < kFail) s = Severity::warn;
   return s;

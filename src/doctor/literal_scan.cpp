@@ -1,6 +1,7 @@
 #include "doctor/literal_scan.h"
 
 #include <algorithm>
+#include <stdexcept>
 #include <unordered_map>
 
 namespace ep {
@@ -92,6 +93,7 @@ LiteralScan::LiteralScan(std::vector<Literal> literals)
       awake_(literals_.size(), true) {
   for (size_t i = 0; i < literals_.size(); ++i) {
     const std::string& text = literals_[i].text;
+    if (text.size() < kMinLength) throw std::logic_error("a literal below the scanner's least length: " + text);
     const size_t b = best_offset(text).first;
     for (size_t k = 0; k < kStride; ++k) {
       const uint32_t w = fold(std::string_view(text).substr(b + k, 4)), h = hash(w);

@@ -195,8 +195,10 @@ struct LogScan::Pass {
     if (last_line[pattern] == line) return;
     size_t begin = at > kWindow ? at - kWindow : 0, end = std::min(size, at + kWindow);
     for (char stop : {'\n', '\r'}) {
-      if (const void* p = memrchr(data + begin, stop, at - begin)) begin = size_t(static_cast<const char*>(p) - data) + 1;
-      if (const void* p = std::memchr(data + at, stop, end - at)) end = size_t(static_cast<const char*>(p) - data);
+      if (const void* p = memrchr(data + begin, stop, at - begin))
+        begin = size_t(static_cast<const char*>(p) - data) + 1;
+      if (const void* p = std::memchr(data + at, stop, end - at))
+        end = size_t(static_cast<const char*>(p) - data);
     }
     const LogLine l{{data + begin, end - begin}, line};
     if (!self.patterns_[pattern].pattern->matches(l.text)) {

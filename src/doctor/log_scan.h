@@ -30,11 +30,12 @@ struct ScanNotes {
   bool binary = false;  ///< NUL bytes in what is not UTF-16
 };
 
-/// A pattern to look for and how much of it is enough. When all patterns of a literal have had enough, the literal is
-/// looked at only in one block of 32 and in short (last) ones: counts are then lower bounds, and the place of the last
-/// occurrence may lag. A log that repeats itself a million times costs no more than one that does not.
+/// A pattern to look for and how much of it is enough. When all patterns of a literal have had enough, the
+/// literal is looked at only in one block of 32 and in short (last) ones: counts are then lower bounds, and
+/// the place of the last occurrence may lag. A log that repeats itself a million times costs no more than one
+/// that does not.
 struct ScanPattern {
-  const LinePattern* pattern;      ///< outlives the scan
+  const LinePattern* pattern;  ///< outlives the scan
   int64_t enough_hits = 2048;
   int64_t enough_tries = INT64_MAX;  ///< lines with the literal that the rest of the pattern refused
 };

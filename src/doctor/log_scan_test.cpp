@@ -131,8 +131,10 @@ TEST(LogScan, RepetitionsRestAndOthersAreStillSeen) {
   LogScan s({{&common, 100}, {&rare, 100}});
   int64_t num_common = 0, last_common = 0, rare_line = 0;
   auto notes = s.run(read_text(text), [&](size_t p, const LogLine& l) {
-    if (p == 0) ++num_common, last_common = l.number;
-    else rare_line = l.number;
+    if (p == 0)
+      ++num_common, last_common = l.number;
+    else
+      rare_line = l.number;
   });
   ASSERT_TRUE(notes.has_value());
   EXPECT_EQ(rare_line, 400001);

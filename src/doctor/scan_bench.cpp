@@ -1,10 +1,10 @@
-// Speed of the doctor's scan over a realistic log, with the whole catalogue, on one core; beside it the copy of the same
-// bytes through the same blocks (the ceiling of anything that reads a file) and, by the script beside it, ripgrep.
+// Speed of the doctor's scan over a realistic log, with the whole catalogue, on one core; beside it the copy
+// of the same bytes through the same blocks (the ceiling of anything that reads a file) and, by the script
+// beside it, ripgrep.
 //   scan_bench FILE [--literals OUT]
 #include <fcntl.h>
-#include <unistd.h>
-
 #include <time.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <cstring>
@@ -19,8 +19,14 @@ using namespace ep;
 
 namespace {
 
-double cpu_now() { timespec t; ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t); return double(t.tv_sec) + double(t.tv_nsec) * 1e-9; }
-double now() { return cpu_now(); }
+double cpu_now() {
+  timespec t;
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+  return double(t.tv_sec) + double(t.tv_nsec) * 1e-9;
+}
+double now() {
+  return cpu_now();
+}
 
 ReadBlock reader(const char* path) {
   const int fd = ::open(path, O_RDONLY);
@@ -77,9 +83,12 @@ int main(int argc, char** argv) {
   t = now();
   const Diagnosis d = judge(c, e, observed, Lang::en);
   const double t_judge = now() - t;
-  std::printf("%zu problems loaded in %.1f ms; %.2f GB: read alone %.2f GB/s, doctor %.2f GB/s (%.2f s), judge %.1f ms\n",
-              c.problems.size(), t_load * 1e3, double(bytes) / 1e9, double(bytes) / 1e9 / t_read, double(bytes) / 1e9 / t_scan, t_scan,
-              t_judge * 1e3);
-  for (const auto& f : d.findings) std::printf("  %s %s %.2f\n", std::string(to_string(f.severity)).c_str(), f.code.c_str(), f.confidence);
+  std::printf(
+      "%zu problems loaded in %.1f ms; %.2f GB: read alone %.2f GB/s, doctor %.2f GB/s (%.2f s), judge %.1f "
+      "ms\n",
+      c.problems.size(), t_load * 1e3, double(bytes) / 1e9, double(bytes) / 1e9 / t_read,
+      double(bytes) / 1e9 / t_scan, t_scan, t_judge * 1e3);
+  for (const auto& f : d.findings)
+    std::printf("  %s %s %.2f\n", std::string(to_string(f.severity)).c_str(), f.code.c_str(), f.confidence);
   return 0;
 }

@@ -73,6 +73,12 @@ const char* const kHard[] = {"Traceback (most recent call last)",
                              "ncclSystemError",
                              "ncclInternalError",
                              "Signals.SIGKILL",
+                             "unspecified launch failure",
+                             "'invalid argument'",
+                             "'invalid resource handle'",
+                             "named symbol not found",
+                             "no kernel image",
+                             "out of memory",
                              "Engine core initialization failed",
                              "EngineDeadError",
                              "nvcc error",
@@ -98,6 +104,14 @@ const char* const kRunSuccess[] = {"GB/s (RDMA)",
                                    "[testing] Running with",
                                    "All tests passed",
                                    "all tests passed"};
+// Signs of life that prove less: they excuse hints, not lines that name a cause.
+const char* const kAlive[] = {"Init COMPLETE",
+                              "Connected all rings",
+                              "Connected all trees",
+                              "Capturing CUDA graphs",
+                              "Graph capturing finished",
+                              "init engine",
+                              "Available KV cache memory"};
 const char* const kBuildSuccess[] = {"Successfully installed", "Successfully built",
                                      "Finished processing dependencies", "DeepEP OK", "[100%] Built target"};
 
@@ -135,6 +149,7 @@ class Collector {
     for (const char* t : kHard) add_mark(t, &out_.hard_errors);
     for (const char* t : kSoft) add_mark(t, &out_.soft_errors);
     for (const char* t : kRunSuccess) add_mark(t, &out_.run_success);
+    for (const char* t : kAlive) add_mark(t, &out_.alive);
     for (const char* t : kBuildSuccess) add_mark(t, &out_.build_success);
   }
 
@@ -182,6 +197,9 @@ class Collector {
       read_text_fact(row, l.text, where, observed_);
       return;
     }
+    // NCCL prints what it tried and did without as INFO; that is no error of the run.
+    const bool complaint = t.mark_into == &out_.hard_errors || t.mark_into == &out_.soft_errors;
+    if (complaint && contains(l.text, "NCCL INFO")) return;
     Sightings& into = t.kind == Target::mark      ? *t.mark_into
                       : t.kind == Target::against ? out_.problems[t.problem].against[t.index]
                                                   : out_.problems[t.problem].signatures[t.index];

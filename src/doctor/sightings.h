@@ -51,7 +51,7 @@ struct LogEvidence {
         gap;  ///< [signature][position in its `with`]: least distance in lines, -1 never both
   };
   std::vector<OfProblem> problems;  ///< as in the catalogue
-  Sightings hard_errors, soft_errors, run_success, build_success;
+  Sightings hard_errors, soft_errors, run_success, alive, build_success;
   int max_rank = -1;
   std::set<std::string> hosts;  ///< up to 1024
 };

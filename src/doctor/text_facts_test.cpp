@@ -1,0 +1,74 @@
+#include "doctor/text_facts.h"
+
+#include <re2/re2.h>
+
+#include "doctor/fact_names.h"
+#include "doctor/sightings.h"
+
+namespace ep {
+namespace {
+
+Observed read(const std::string& text) {
+  Observed o;
+  std::vector<LogInput> logs;
+  logs.push_back({"t", read_text(text)});
+  read_logs(Catalogue{}, std::move(logs), o);
+  return o;
+}
+std::string best(const std::string& text, const char* fact) {
+  const Observed o = read(text);
+  const Observation* b = o.best(fact);
+  return b ? b->value : "";
+}
+
+TEST(TextFacts, EveryPatternCompilesAndNamesAKnownFact) {
+  for (const FactPattern& p : fact_patterns()) {
+    EXPECT_TRUE(p.pattern.regex->ok()) << p.pattern.regex_text << ": " << p.pattern.regex->error();
+    if (!p.fact.empty()) {
+      EXPECT_NE(find_fact_name(p.fact), nullptr) << p.fact;
+    }
+    for (const auto& l : p.pattern.literals) EXPECT_GE(l.size(), LiteralScan::kMinLength) << l;
+  }
+}
+
+TEST(TextFacts, VersionsInTheirUsualForms) {
+  EXPECT_EQ(best("nvidia-nvshmem-cu13       3.7.2\n", "nvshmem.version"), "3.7.2");
+  EXPECT_EQ(best("nvidia-nvshmem-cu12==3.4.5\n", "nvshmem.version"), "3.4.5");
+  EXPECT_EQ(best("Successfully installed nvidia-nvshmem-cu12-3.3.24 x\n", "nvshmem.version"), "3.3.24");
+  EXPECT_EQ(best("nvidia-nvshmem-cu13>=3.4\n", "nvshmem.version"), "");
+  EXPECT_EQ(best("NVSHMEM v3.6.5\n", "nvshmem.version"), "3.6.5");
+  EXPECT_EQ(best("node1:1:1 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\n", "nccl.version"), "2.28.9");
+  EXPECT_EQ(best("torch                 2.11.0+cu130\n", "torch.cuda"), "13.0");
+  EXPECT_EQ(best("Cuda compilation tools, release 12.9, V12.9.86\n", "cuda.version"), "12.9");
+  EXPECT_EQ(best("| NVIDIA-SMI 580.95.05   Driver Version: 580.95.05   CUDA Version: 13.0  |\n", "driver.version"), "580.95.05");
+  EXPECT_EQ(best("deep_ep                       1.2.1+73b6ea4\n", "deepep.generation"), "v1");
+  EXPECT_EQ(best("torch 2.9 requires nvidia-nccl-cu13==2.28.9, but you have nvidia-nccl-cu13 2.30.7 which\n", "nccl.version"), "2.30.7");
+}
+
+TEST(TextFacts, TheRunningCopyBeatsThePackage) {
+  EXPECT_EQ(best("NVSHMEM v3.6.5\nnvidia-nvshmem-cu12 3.4.5\n", "nvshmem.version"), "3.6.5");
+  EXPECT_EQ(best("NVSHMEM v3.6.5\nnvidia-nvshmem-cu12 3.4.5\n", "nvshmem.copies"), "2");
+}
+
+TEST(TextFacts, Environment) {
+  EXPECT_EQ(best("export NVSHMEM_IB_GID_INDEX=3 NVSHMEM_HCA_PREFIX=mlx5\n", "env.NVSHMEM_HCA_PREFIX"), "mlx5");
+  EXPECT_EQ(best("n:1:1 [0] NCCL INFO NCCL_IB_HCA set by environment to mlx5_0.\n", "env.NCCL_IB_HCA"), "mlx5_0");
+  EXPECT_EQ(best("  NVSHMEM_DISABLE_CUDA_VMM: \"1\"\n", "env.NVSHMEM_DISABLE_CUDA_VMM"), "1");
+  EXPECT_EQ(best("export LD_LIBRARY_PATH=/a:$LD_LIBRARY_PATH\n", "env.LD_LIBRARY_PATH"), "");
+}
+
+TEST(TextFacts, DevicesNodesAndLimits) {
+  EXPECT_EQ(best("WARN: device erdma_0 is not enumerated\n", "nic.driver"), "erdma");
+  EXPECT_EQ(best("x NET/IB : Using [0]mlx5_0:1/RoCE [1]mlx5_1:1/RoCE\n", "link_layer"), "Ethernet");
+  EXPECT_EQ(best("n:1:1 [0] NCCL INFO comm 0x1 rank 0 nRanks 16 nNodes 2 localRanks 8\n", "nodes"), "2");
+  EXPECT_EQ(best("torchrun --nnodes=4 --nproc_per_node=8 x.py\n", "nodes"), "4");
+  EXPECT_EQ(best("4 x 8 H20 over RoCE\n", "nodes"), "4");
+  EXPECT_EQ(best("4 x 8 H20 over RoCE\n", "gpu.compute_capability"), "90");
+  EXPECT_EQ(best("max locked memory           (kbytes, -l) 8192\n", "limits.memlock"), "8388608");
+  EXPECT_EQ(best("EnableStreamMemOPs: 0\nRegistryDwords: \"\"\n", "driver.peer_mapping_override"), "false");
+  EXPECT_EQ(best("RegistryDwords: \"PeerMappingOverride=0x1;\"\n", "driver.peer_mapping_override"), "true");
+  EXPECT_EQ(best("[tuning] Best dispatch (BF16): SMs 24: 6.52 GB/s (RDMA), 20.3 GB/s (NVL)\n", "perf.rdma_gbps"), "6.52");
+}
+
+}  // namespace
+}  // namespace ep
