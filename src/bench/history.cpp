@@ -93,7 +93,9 @@ Result<History> read_history(const std::string& path) {
 }
 
 Result<HistoryEntry> find_entry(const std::string& path, const std::string& which) {
-  auto number = which == "last" ? std::optional<long long>(-1) : parse_int(which);
+  auto number = which == "last"   ? std::optional<long long>(-1)
+                : which == "prev" ? std::optional<long long>(-2)
+                                  : parse_int(which);
   if (!number) {
     std::ifstream in(which, std::ios::binary);
     if (!in)

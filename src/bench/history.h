@@ -24,7 +24,7 @@ struct History {
 Result<> append_history(const std::string& path, const HistoryEntry& entry);
 /// Absent file: an empty history.
 Result<History> read_history(const std::string& path);
-/// One entry: a number (negative counts from the end, "last"), or the path of a `bench --json` file.
+/// One entry: a number, "last" or "prev" (the one before), or the path of a `bench --json` file.
 Result<HistoryEntry> find_entry(const std::string& path, const std::string& which);
 
 /// How phase times of b stand to those of a. `same` when the medians lie within each other's min..p95.

@@ -54,7 +54,7 @@ class HistoryCommand : public Command {
     if (h->num_unreadable)
       c.note(fmt::format("{} line(s) of {} are not whole records and were skipped", h->num_unreadable,
                          history_path()));
-    c.next(h->entries.size() > 1 ? "epready compare -2 -1" : "epready bench");
+    c.next(h->entries.size() > 1 ? "epready compare prev last" : "epready bench");
     return 0;
   }
 };
@@ -63,8 +63,8 @@ class Compare : public Command {
  public:
   std::vector<Option> options() override {
     return {{"runs",
-             {"Two runs: numbers of the history, \"last\", or files of bench --json",
-              "两次运行：历史编号、last，或 bench --json 的文件"},
+             {"Two runs: numbers of the history, last, prev, or files of bench --json",
+              "两次运行：历史编号、last、prev，或 bench --json 的文件"},
              &runs_,
              {},
              "RUN",
@@ -73,7 +73,7 @@ class Compare : public Command {
   int run(Context& c) override {
     if (runs_.size() != 2)
       return c.report(fail(ErrorKind::usage, fmt::format("{} runs given, two are needed", runs_.size()), {},
-                           {}, "epready compare -2 -1")
+                           {}, "epready compare prev last")
                           .value());
     auto a = find_entry(history_path(), runs_[0]), b = find_entry(history_path(), runs_[1]);
     if (!a) return c.report(a.error());
