@@ -1,0 +1,137 @@
+#include "cli/host_report.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <nlohmann/json.hpp>
+
+#include "plan/plan_json.h"
+#include "report/bench_report.h"
+#include "report/facts_json.h"
+#include "report/host_page.h"
+
+#ifndef EP_VERSION
+#define EP_VERSION "0.0.0"
+#endif
+
+namespace ep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json parsed(const std::string& text) {
+  auto j = Json::parse(text, nullptr, false);
+  return j.is_discarded() ? Json() : j;
+}
+
+Json outcome(const Outcome& o) {
+  return {{"verdict", to_string(o.verdict)}, {"reason", o.reason}};
+}
+
+Failure errno_fail(const std::string& what, const std::string& path) {
+  return fail(ErrorKind::failed, what, path, std::strerror(errno),
+              "df -h " + path.substr(0, path.rfind('/')));
+}
+
+}  // namespace
+
+std::string now_utc() {
+  std::time_t t = std::time(nullptr);
+  std::tm tm{};
+  gmtime_r(&t, &tm);
+  char text[32];
+  std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
+  return text;
+}
+
+HistoryEntry history_entry(const Facts& facts, const BenchResult& result) {
+  HistoryEntry e;
+  e.when = now_utc();
+  e.host = facts.os.hostname.value_or(facts.host_name);
+  e.version = EP_VERSION;
+  e.result = result;
+  return e;
+}
+
+std::string report_json(const HostReport& r) {
+  Json lanes = Json::array();
+  for (const auto& l : r.lanes)
+    lanes.push_back({{"lane", l.name},
+                     {"possible", outcome(l.possible)},
+                     {"installed", outcome(l.installed)},
+                     {"proven", outcome(l.proven)},
+                     {"lacks", l.lacks},
+                     {"nearest", l.nearest}});
+  Json j = {{"schema", "epready-report-1"}, {"tool", "epready"}, {"version", EP_VERSION}, {"when", now_utc()},
+            {"host", r.facts->host_name},   {"lanes", lanes}};
+  j["verify"] = r.verified ? parsed(verify_json(*r.verified)) : Json();
+  j["plan"] = r.plan ? parsed(plan_to_json(*r.plan)) : Json();
+  if (r.applied) {
+    Json steps = Json::array();
+    for (const auto& s : r.applied->steps)
+      steps.push_back(
+          {{"id", s.id}, {"state", to_string(s.state)}, {"reason", s.reason}, {"seconds", s.seconds}});
+    j["applied"] = {{"prefix", r.applied->prefix}, {"steps", steps}};
+  } else {
+    j["applied"] = Json();
+  }
+  j["facts"] = parsed(facts_json(*r.facts));
+  return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+std::string report_html(const HostReport& r) {
+  HostPageInput in;
+  in.lang = r.lang;
+  in.when = now_utc();
+  in.version = EP_VERSION;
+  in.facts = r.facts;
+  for (const auto& l : r.lanes)
+    in.lanes.push_back({l.name, l.possible, l.installed, l.proven, l.lacks, l.nearest});
+  in.plan = r.plan;
+  in.applied = r.applied;
+  in.verified = r.verified;
+  in.json = report_json(r);
+  return render_html(host_page(in));
+}
+
+Result<> write_file(const std::string& path, std::string_view content) {
+  if (path == "-") {
+    if (write(STDOUT_FILENO, content.data(), content.size()) != ssize_t(content.size()))
+      return errno_fail("the result cannot be written", "standard output");
+    return {};
+  }
+  std::string beside = path + ".new." + std::to_string(getpid());
+  int fd = open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0644);
+  if (fd < 0) return errno_fail("the file cannot be made", beside);
+  size_t done = 0;
+  while (done < content.size()) {
+    ssize_t n = write(fd, content.data() + done, content.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n <= 0) break;
+    done += size_t(n);
+  }
+  bool good = done == content.size() && fsync(fd) == 0;
+  int saved = errno;
+  close(fd);
+  if (good && rename(beside.c_str(), path.c_str()) == 0) return {};
+  if (!good) errno = saved;
+  auto error = errno_fail("the file cannot be written", path);
+  unlink(beside.c_str());
+  return error;
+}
+
+Result<WrittenReport> write_report(const HostReport& report, const std::string& folder) {
+  if (mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
+    return errno_fail("the folder cannot be made", folder);
+  WrittenReport w{folder + "/report.html", folder + "/report.json"};
+  if (auto ok = write_file(w.json, report_json(report)); !ok) return Failure(ok.error());
+  if (auto ok = write_file(w.html, report_html(report)); !ok) return Failure(ok.error());
+  return w;
+}
+
+}  // namespace ep

@@ -1,0 +1,39 @@
+// The report of a host, put together once for `up` and `report`: JSON, one HTML page, and their files.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "apply/apply.h"
+#include "bench/history.h"
+#include "facts/facts.h"
+#include "plan/lanes.h"
+#include "plan/plan.h"
+#include "verify/verify.h"
+
+namespace ep {
+
+struct HostReport {
+  const Facts* facts;
+  std::vector<LaneView> lanes;
+  const Plan* plan;              ///< null: none
+  const ApplyReport* applied;    ///< null: nothing was applied
+  const VerifyReport* verified;  ///< null: not verified
+  Lang lang;
+};
+
+std::string report_json(const HostReport& report);
+std::string report_html(const HostReport& report);
+
+struct WrittenReport {
+  std::string html, json;  ///< paths
+};
+/// report.html and report.json in a folder, written beside and renamed.
+Result<WrittenReport> write_report(const HostReport& report, const std::string& folder);
+/// Whole content to a file: beside, synced, renamed. "-" is stdout.
+Result<> write_file(const std::string& path, std::string_view content);
+
+/// UTC now, 2026-11-30T12:00:00Z.
+std::string now_utc();
+HistoryEntry history_entry(const Facts& facts, const BenchResult& result);
+
+}  // namespace ep

@@ -1,0 +1,79 @@
+// `report`: what this host is and how it stands, as text, JSON or one HTML file.
+#include <fmt/core.h>
+
+#include "cli/host_report.h"
+#include "cli/rows.h"
+#include "host/host.h"
+#include "plan/planner.h"
+#include "report/bench_report.h"
+#include "report/facts_text.h"
+#include "report/lanes_report.h"
+
+namespace ep {
+namespace {
+
+class Report : public Command {
+ public:
+  std::vector<Option> options() override {
+    return {{"--html",
+             {"Write one self-contained page to this file (- is stdout)",
+              "把独立的 HTML 页面写入此文件（- 为标准输出）"},
+             &html_,
+             {},
+             "FILE",
+             false},
+            {"--lane", {"Lane to judge", "要判断的通道"}, &lane_, {"local", "v1", "v2"}, "LANE", false}};
+  }
+  int run(Context& c) override {
+    auto host = c.open();
+    if (!host) return c.report(host.error());
+    Facts facts = read_facts(**host);
+    auto recipe = load_recipe("");
+    if (!recipe) return c.report(recipe.error());
+    auto lanes = judge_lanes(facts, *recipe, c.lang);
+    PlanOptions o;
+    o.lane = lane_;
+    o.lang = c.lang;
+    o.prefix = default_prefix();
+    auto planned = make_plan(facts, *recipe, o);  // a host without a working set still has a report
+    VerifyOptions v;
+    v.lang = c.lang;
+    v.lane = planned ? planned->plan.lane : lane_.empty() ? "local" : lane_;
+    VerifyReport verified = verify(facts, v);
+    // The newest run on this very host belongs on the page.
+    if (c.from.empty())
+      if (auto last = find_entry(default_prefix() + "/history.jsonl", "last");
+          last && last->host == facts.os.hostname.value_or(facts.host_name))
+        verified.bench = last->result;
+    HostReport report{&facts, lanes, planned ? &planned->plan : nullptr, nullptr, &verified, c.lang};
+    if (!html_.empty()) {
+      auto ok = write_file(html_, report_html(report));
+      if (!ok) return c.report(ok.error());
+      if (html_ != "-") c.note(fmt::format("{} {}", c.tr({"written:", "已写入："}), html_));
+    }
+    if (c.json) {
+      c.out(report_json(report));
+    } else if (html_ != "-") {
+      c.out(facts_summary(facts, c.look()) + "\n" + lanes_text(lanes, c.look()) + "\n");
+      for (const auto& i : verified.items) c.out(verify_item_text(i, c.look()));
+      if (verified.bench) c.out("\n" + bench_text(*verified.bench, c.look()));
+      c.out(verify_summary_text(verified, c.look()));
+      if (!planned) c.note(planned.error().text());
+      c.next(verified.overall.verdict == Verdict::fail ? "epready doctor"
+             : html_.empty()                           ? "epready report --html report.html"
+                                                       : "epready verify -r 2");
+    }
+    return verified.overall.verdict == Verdict::fail ? 1 : 0;
+  }
+
+ private:
+  std::string html_, lane_;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_report() {
+  return std::make_unique<Report>();
+}
+
+}  // namespace ep
