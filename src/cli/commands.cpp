@@ -1,66 +1,37 @@
-// The table of commands. Adding one: its file, its row here, its page in docs/commands/ and
-// docs/zh/commands/.
+// The table of commands. Adding one: its file, its row here, its page in docs/commands/ and docs/zh/commands/.
 #include "cli/command.h"
 #include "cli/rows.h"
 
 namespace ep {
 
 const std::vector<CommandRow>& commands() {
+  // clang-format off
   static const std::vector<CommandRow> table = {
       // name, group, summary (en, zh), takes --from, has --json, maker
-      {"bench",
-       Group::prove,
-       {"Time dispatch and combine here, against ceilings measured in the same run",
-        "在本机测量 dispatch/combine，并与同次测得的上限比较"},
-       false,
-       true,
-       make_bench},
-      {"doctor",
-       Group::main,
-       {"Find known problems on this host and in logs, and say what to do",
-        "在本机与日志中查找已知问题并给出处理方法"},
-       true,
-       true,
-       make_doctor},
-      {"explain",
-       Group::know,
-       {"Show a known problem: cause, fix, look-alikes, sources",
-        "显示一个已知问题：原因、处理、易混问题、来源"},
-       false,
-       true,
-       make_explain},
-      {"problems",
-       Group::know,
-       {"List the problems that the doctor knows", "列出 doctor 认识的问题"},
-       false,
-       true,
-       make_problems},
-      {"apply",
-       Group::change,
-       {"Do a plan: journalled, resumable after a stop or a reboot", "执行计划：有日志，可在中断或重启后继续"},
-       false,
-       true,
-       make_apply},
-      {"status",
-       Group::change,
-       {"Show where the plan of this host stands", "显示本机计划的进度"},
-       false,
-       true,
-       make_status},
-      {"undo",
-       Group::change,
-       {"Take back what apply did: files, packages, repositories, units", "撤回 apply 所做的改动：文件、软件包、软件源、服务"},
-       false,
-       true,
-       make_undo},
+      {"doctor", Group::main, {"Find known problems on this host and in logs, and say what to do",
+                               "在本机与日志中查找已知问题并给出处理方法"}, true, true, make_doctor},
+      {"explain", Group::know, {"Show a known problem: cause, fix, look-alikes, sources",
+                                "显示一个已知问题：原因、处理、易混问题、来源"}, false, true, make_explain},
+      {"problems", Group::know, {"List the problems that the doctor knows",
+                                 "列出 doctor 认识的问题"}, false, true, make_problems},
+      {"apply", Group::change, {"Do a plan: journalled, resumable after a stop or a reboot",
+                                "执行计划：有日志，可在中断或重启后继续"}, false, true, make_apply},
+      {"status", Group::change, {"Show where the plan of this host stands",
+                                 "显示本机计划的进度"}, false, true, make_status},
+      {"undo", Group::change, {"Take back what apply did: files, packages, repositories, units",
+                               "撤回 apply 所做的改动：文件、软件包、软件源、服务"}, false, true, make_undo},
+      {"verify", Group::prove, {"Prove by levels: facts, one node, several nodes",
+                                "按级别验证：事实、单节点、多节点"}, true, true, make_verify},
+      {"bench", Group::prove, {"Time dispatch and combine here, against ceilings measured in the same run",
+                               "在本机测量 dispatch/combine，并与同次测得的上限比较"}, false, true, make_bench},
+      {"history", Group::prove, {"List what was measured on this host before",
+                                 "列出本机以往的测量结果"}, false, true, make_history},
+      {"compare", Group::prove, {"Compare two runs of the benchmark, phase by phase",
+                                 "逐阶段比较两次基准测试"}, false, true, make_compare},
       {"help", Group::help, {"Show a command's manual page", "显示某个命令的手册"}, false, false, make_help},
-      {"completion",
-       Group::help,
-       {"Print the completion script of a shell", "输出 shell 补全脚本"},
-       false,
-       false,
-       make_completion},
+      {"completion", Group::help, {"Print the completion script of a shell", "输出 shell 补全脚本"}, false, false, make_completion},
   };
+  // clang-format on
   return table;
 }
 

@@ -13,6 +13,9 @@ std::unique_ptr<Command> make_problems();
 std::unique_ptr<Command> make_apply();
 std::unique_ptr<Command> make_status();
 std::unique_ptr<Command> make_undo();
+std::unique_ptr<Command> make_verify();
+std::unique_ptr<Command> make_history();
+std::unique_ptr<Command> make_compare();
 std::unique_ptr<Command> make_help();
 std::unique_ptr<Command> make_completion();
 
