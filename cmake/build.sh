@@ -45,6 +45,10 @@ ep_packages() {
 ep_build() {
   source=$1 build=$2 tests=$3
   shift 3
+  # The GPU engine is built where it can run: a driver is loaded and nvcc is there.
+  if [ -e /proc/driver/nvidia/version ] && ep_nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null); then
+    set -- "$@" -DEP_GPU=ON -DCMAKE_CUDA_COMPILER="$ep_nvcc"
+  fi
   packages=$EP_BUILD_PACKAGES
   [ "$tests" = ON ] && packages="$packages $EP_TEST_PACKAGES"
   # shellcheck disable=SC2086
