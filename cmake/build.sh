@@ -83,7 +83,7 @@ ep_build() {
       }
     fi
     mv -f "$stamp_new" "$build/.built"
-  ) 9>"$build/.lock" || return 70
+  ) 9>"$build/.lock" || return $?
   ep_say "built in $(($(date +%s) - started)) s"
 }
 
