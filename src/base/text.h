@@ -18,6 +18,7 @@ std::string_view trim(std::string_view s);
 std::vector<std::string_view> split(std::string_view s, char sep);  ///< keeps empty pieces
 std::vector<std::string_view> split_ws(std::string_view s);         ///< drops empty pieces
 std::vector<std::string_view> lines(std::string_view s);            ///< without \n and \r
+// The pieces are views: never loop over the pieces of a temporary, as in `for (auto l : lines(f()))`.
 std::string join(const std::vector<std::string>& parts, std::string_view sep);
 std::string lower(std::string_view s);  ///< ASCII only
 bool starts_with(std::string_view s, std::string_view prefix);

@@ -70,7 +70,8 @@ std::string to_roff(const CommandRow& row, std::string_view markdown, Lang lang)
     }
   }
   out += ".SH OPTIONS\n.nf\n";
-  for (auto line : lines(options_text(row, lang))) out += roff_line(line) + "\n";
+  const std::string options = options_text(row, lang);  // outlives the views into it
+  for (auto line : lines(options)) out += roff_line(line) + "\n";
   return out + ".fi\n";
 }
 

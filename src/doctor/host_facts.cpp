@@ -97,7 +97,8 @@ class Filler {
   /// "PeerMappingOverride=0x1;" and "\"PeerMappingOverride=1\"" are the same wish.
   static std::string normal(const std::string& value) {
     std::vector<std::string> keys;
-    for (std::string_view one : split(replace_all(value, "\"", ""), ';')) {
+    const std::string plain = replace_all(value, "\"", "");  // outlives the views into it
+    for (std::string_view one : split(plain, ';')) {
       one = trim(one);
       if (one.empty()) continue;
       const size_t eq = one.find('=');

@@ -44,7 +44,7 @@ std::vector<ModprobeOption> read_modprobe_options(const Host& host, std::string&
   std::vector<ModprobeOption> out;
   // Options on the kernel command line (nvidia.NVreg_X=1) come before those of files, which therefore win.
   auto cmdline = host.read("/proc/cmdline");
-  for (auto word : split_ws(cmdline.value_or(""))) {
+  for (auto word : split_ws(text_of(cmdline))) {
     size_t dot = word.find('.'), equals = word.find('=');
     if (dot == word.npos || equals == word.npos || equals < dot) continue;
     out.push_back({module_name(word.substr(0, dot)), std::string(word.substr(dot + 1, equals - dot - 1)),

@@ -14,7 +14,7 @@ void read_environment_facts(const Reading& r, Facts& f) {
   for (const auto& path : files) {
     auto text = r.host.read(path, 64u << 10);
     int number = 0;
-    for (auto line : lines(text.value_or(""))) {
+    for (auto line : lines(text_of(text))) {
       ++number;
       line = trim(line.substr(0, line.find('#')));
       if (!line.empty())

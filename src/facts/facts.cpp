@@ -30,6 +30,7 @@ Facts read_facts(const Host& host) {
   read_cuda(r, f);
   read_python(r, f);
   read_environment_facts(r, f);
+  read_parts(r, f);
   read_disks(r, f);
   read_user(r, f);
   read_packages(r, f);

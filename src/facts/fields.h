@@ -271,6 +271,16 @@ void fields(V& v, const Facts& x) {
   v.group("cuda_home", [&] { v.fact("link", x.cuda_home_link); });
   v.list(
       "python", x.python, [](auto& p) { return p.root; }, [&](auto& p) { fields(v, p); });
+  v.list(
+      "parts", x.parts, [](auto& p) { return p.root; },
+      [&](auto& p) {
+        v.plain("part", p.name);
+        v.fact("version", p.version);
+        v.plain("stamped", p.stamped);
+        v.group("stamp", [&] {
+          for (const auto& [key, value] : p.stamp) v.plain(key.c_str(), value);
+        });
+      });
   v.list("tools", x.tools, name, [&](auto& t) {
     v.fact("path", t.path);
     v.fact("version", t.version);

@@ -37,7 +37,7 @@ void find_lines(const Host& host, const std::string& path, std::string_view word
                 std::vector<std::string>& out) {
   auto text = host.read(path, 256u << 10);
   int number = 0;
-  for (auto line : lines(text.value_or(""))) {
+  for (auto line : lines(text_of(text))) {
     ++number;
     if (!starts_with(trim(line), "#") && icontains(line, word))
       out.push_back(path + ":" + std::to_string(number) + ": " + std::string(trim(line)));

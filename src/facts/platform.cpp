@@ -73,7 +73,7 @@ Fact<std::string> machine_type(const Facts& f) {
 
 Fact<bool> is_virtual(const Host& host, const PlatformFacts& p) {
   auto cpu = host.read("/proc/cpuinfo");
-  for (auto line : lines(cpu.value_or("")))
+  for (auto line : lines(text_of(cpu)))
     if (starts_with(line, "flags")) {
       auto words = split_ws(line);
       if (std::find(words.begin(), words.end(), "hypervisor") != words.end())

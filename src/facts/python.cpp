@@ -84,7 +84,8 @@ void add_packages(const Host& host, const std::string& site, std::vector<PythonP
 // A DeepEP built in place (`setup.py build_ext --inplace`) has no metadata: the package folder and its
 // extension tell.
 void add_source_trees(const Reading& r, std::vector<PythonPackage>& out) {
-  for (auto dir : split(r.variable("PYTHONPATH"), ':')) {
+  const std::string path = r.variable("PYTHONPATH");
+  for (auto dir : split(path, ':')) {
     if (!starts_with(dir, "/")) continue;
     std::string root(dir);
     add_packages(r.host, root, out);
@@ -120,7 +121,7 @@ PythonEnvironment read_environment(const Host& host, const std::string& prefix) 
   auto cfg = host.read(prefix + "/pyvenv.cfg", 64u << 10);
   e.is_virtual = cfg.has_value();
   e.version = absent<std::string>(prefix + "/bin/python3", "not told by a link or pyvenv.cfg");
-  for (auto line : lines(cfg.value_or(""))) {
+  for (auto line : lines(text_of(cfg))) {
     size_t equals = line.find('=');
     if (equals == line.npos) continue;
     auto key = trim(line.substr(0, equals));
@@ -151,7 +152,8 @@ std::vector<std::string> candidates(const Reading& r) {
   std::vector<std::string> out;
   for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"})
     if (auto v = r.variable(variable); starts_with(v, "/")) out.push_back(v);
-  for (auto dir : split(r.variable("PATH"), ':'))
+  const std::string path = r.variable("PATH");
+  for (auto dir : split(path, ':'))
     if (starts_with(dir, "/") && ends_with(dir, "/bin")) out.emplace_back(dir.substr(0, dir.size() - 4));
   out.insert(out.end(), {"/usr", "/usr/local"});
   std::string home = r.home();
@@ -215,7 +217,8 @@ void read_python(const Reading& r, Facts& f) {
     PythonEnvironment e;
     e.root = "PYTHONPATH";
     e.version = absent<std::string>("PYTHONPATH", "not an environment of its own");
-    for (auto dir : split(r.variable("PYTHONPATH"), ':'))
+    const std::string path = r.variable("PYTHONPATH");
+    for (auto dir : split(path, ':'))
       if (!dir.empty()) e.site_packages.emplace_back(dir);
     e.packages = std::move(loose);
     f.python.push_back(std::move(e));

@@ -46,6 +46,8 @@ Fact<uint64_t> read_u64(const Host& host, const std::string& path);
 Fact<std::string> read_link_name(const Host& host, const std::string& path);
 /// Whether something is there; unreadable when that cannot be said.
 Fact<bool> read_exists(const Host& host, const std::string& path);
+/// What was read, or nothing: for loops over lines. The result must outlive the view.
+inline std::string_view text_of(const Result<std::string>& read) { return read ? std::string_view(*read) : ""; }
 /// Names in a folder; empty when it cannot be listed.
 std::vector<std::string> names_in(const Host& host, const std::string& path);
 /// A probe's output as a fact; absent when the program is not there, unreadable when it failed.
@@ -74,6 +76,7 @@ void read_packages(const Reading& r, Facts& f);
 void read_environment_facts(const Reading& r, Facts& f);
 void read_container(const Reading& r, Facts& f);  ///< after read_netdevs
 void read_platform(const Reading& r, Facts& f);   ///< after read_gpus
+void read_parts(const Reading& r, Facts& f);
 void read_disks(const Reading& r, Facts& f);
 void read_user(const Reading& r, Facts& f);
 

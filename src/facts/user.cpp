@@ -22,7 +22,7 @@ void read_user(const Reading& r, Facts& f) {
   const std::string path = "/proc/self/status";
   auto status = r.host.read(path);
   f.user.uid = status ? malformed<int>(path, "no line Uid:") : from_error<int>(status.error(), path);
-  for (auto line : lines(status.value_or(""))) {
+  for (auto line : lines(text_of(status))) {
     auto words = split_ws(line);  // Uid: real effective saved filesystem
     if (words.size() < 3 || words[0] != "Uid:") continue;
     auto uid = parse_int(words[2]);

@@ -3,6 +3,7 @@
 //   manifest SIZE      then SIZE bytes of JSON and a newline
 //   text PATH CONTENT  a file of one plain line (its newline is implied)
 //   file PATH SIZE     then SIZE bytes and a newline
+//   hex PATH DIGITS    a small file of bytes that are no text
 //   link PATH TARGET   a symbolic link
 //   dir PATH           a directory without entries
 //   probe NAME OUT ERR then OUT bytes of output, a newline, ERR bytes of error output, a newline
@@ -54,6 +55,30 @@ bool is_plain_line(std::string_view content) {
   for (char c : content)
     if ((unsigned char)c < ' ' || c == 0x7f) return false;
   return true;
+}
+
+bool is_small_binary(std::string_view content) {
+  if (content.size() > 4096) return false;
+  for (char c : content)
+    if (((unsigned char)c < ' ' && c != '\n' && c != '\t' && c != '\r') || c == 0x7f) return true;
+  return false;
+}
+
+std::string to_hex(std::string_view bytes) {
+  std::string out;
+  for (char c : bytes) out += fmt::format("{:02x}", (unsigned char)c);
+  return out;
+}
+
+std::optional<std::string> from_hex(std::string_view digits) {
+  if (digits.size() % 2) return std::nullopt;
+  std::string out;
+  for (size_t i = 0; i < digits.size(); i += 2) {
+    std::string_view pair = digits.substr(i, 2);
+    if (pair.find_first_not_of("0123456789abcdef") != pair.npos) return std::nullopt;
+    out += char(*parse_int("0x" + std::string(pair)));
+  }
+  return out;
 }
 
 // Walks the text; every error carries source:line.
@@ -130,6 +155,10 @@ Result<> take_record(Reader& r, std::string_view line, SnapshotData& d) {
     auto content = r.bytes(words[2]);
     if (!content) return Failure(content.error());
     d.file(*path, std::string(*content));
+  } else if (word == "hex" && words.size() == 3) {
+    auto content = from_hex(words[2]);
+    if (!content) return r.bad("expected pairs of lower-case hexadecimal digits");
+    d.file(*path, std::move(*content));
   } else if (word == "link" && words.size() == 3) {
     auto target = decode(words[2]);
     if (!target || target->empty()) return r.bad("a link needs a target");
@@ -154,6 +183,8 @@ std::string to_snap_text(const SnapshotData& d) {
       out += fmt::format("link {} {}\n", encode(path), encode(node.target));
     } else if (node.content && is_plain_line(*node.content)) {
       out += fmt::format("text {} {}", encode(path), *node.content);
+    } else if (node.content && is_small_binary(*node.content)) {
+      out += fmt::format("hex {} {}\n", encode(path), to_hex(*node.content));
     } else if (node.content) {
       out += fmt::format("file {} {}\n{}\n", encode(path), node.content->size(), *node.content);
     } else if (node.type == Type::directory && !node.info && !node.listed) {

@@ -37,6 +37,7 @@ constexpr AreaTitle kTitles[] = {
     {"cuda", {"CUDA toolkits", "CUDA 工具包"}},
     {"cuda_home", {"CUDA link", "CUDA 链接"}},
     {"python", {"Python environments", "Python 环境"}},
+    {"parts", {"Installed parts", "已安装部件"}},
     {"tools", {"Tools", "工具"}},
     {"package_database", {"Package database", "软件包数据库"}},
     {"packages", {"Packages", "软件包"}},
