@@ -28,7 +28,7 @@ struct Row {
 
 // Packages: pip list ("name  1.2"), pip freeze, wheels, "Successfully installed", dpkg. `>=` is a wish, not a
 // version.
-#define PIP(name) "(?i)(?:^|[\\s\"'/])" name "(?:-|==|@|\\s+|\\s*\\()" V
+#define PIP(name) "(?i)(?:^|[^\\w.-])" name "(?:-|==|@|\\s+|\\s*\\()" V
 
 const Row kRows[] = {
     // NVSHMEM
@@ -83,15 +83,15 @@ const Row kRows[] = {
      Trust::running},
     {"Open Kernel Module", R"(Open Kernel Module)", "driver.open", Trust::running, "true"},
     {"EnableStreamMemOPs:", R"(EnableStreamMemOPs:\s*(\d+))", "driver.stream_memops", Trust::running},
-    {"RegistryDwords:", R"(^\s*RegistryDwords:.*PeerMappingOverride=(?:0x)?0*1)",
+    {"RegistryDwords:", R"(\bRegistryDwords:.*PeerMappingOverride=(?:0x)?0*1)",
      "driver.peer_mapping_override", Trust::running, "true"},
-    {"RegistryDwords:", R"x(^\s*RegistryDwords:\s*"")x", "driver.peer_mapping_override", Trust::running,
+    {"RegistryDwords:", R"x(\bRegistryDwords:\s*"")x", "driver.peer_mapping_override", Trust::running,
      "false"},
-    {"nvidia_peermem", R"((?:^|[:\]] )\s*nvidia_peermem\s+\d+\s+\d+)", "kernel.peermem", Trust::running,
+    {"nvidia_peermem", R"(\bnvidia_peermem\s+\d{3,}\s+\d+)", "kernel.peermem", Trust::running,
      "true"},
-    {"nv_peer_mem", R"((?:^|[:\]] )\s*nv_peer_mem\s+\d+\s+\d+)", "kernel.peermem_legacy", Trust::running,
+    {"nv_peer_mem", R"(\bnv_peer_mem\s+\d{3,}\s+\d+)", "kernel.peermem_legacy", Trust::running,
      "true"},
-    {"gdrdrv ", R"((?:^|[:\]] )\s*gdrdrv\s+\d+\s+\d+)", "kernel.gdrdrv", Trust::running, "true"},
+    {"gdrdrv ", R"(\bgdrdrv\s+\d{3,}\s+\d+)", "kernel.gdrdrv", Trust::running, "true"},
     {"/dev/gdrdrv", R"(^c[rwx-]{9}.*/dev/gdrdrv)", "kernel.gdrdrv_device", Trust::running, "true"},
     {"/dev/gdrdrv", R"(cannot access '?/dev/gdrdrv'?: No such file)", "kernel.gdrdrv_device", Trust::running,
      "false"},
@@ -186,7 +186,7 @@ const Row kRows[] = {
   "9_]+|WORLD_"                                                                                             \
   "SIZE|RANK|LOCAL_RANK|MAX_JOBS|DISABLE_SM90_FEATURES)"
 constexpr const char* kEnvRegex =
-    R"(((?:^|[\s"'{,;(\[-]))" ENV_NAMES R"x(["']?\]?\s?[=:]\s?(?:"([^"]*)"|'([^']*)'|([^\s"',;)\]]*))))x";
+    R"(((?:^|[\s"'{,;:>(\[-]))" ENV_NAMES R"x(["']?\]?\s?[=:]\s?(?:"([^"]*)"|'([^']*)'|([^\s"',;)\]]*))))x";
 const char* const kEnvLiterals[] = {
     "NVSHMEM_",   "NCCL_IB",     "NCCL_NET",     "NCCL_CUMEM",  "NCCL_GIN",    "NCCL_SOCKET", "NCCL_P2P",
     "NCCL_CROSS", "NCCL_MNNVL",  "NCCL_TUNER",   "NCCL_SHM",    "NCCL_NVLS",   "DEEP_EP_",    "EP_NCCL",
