@@ -7,7 +7,7 @@
 
 namespace ep {
 
-Facts read_facts(const Host& host) {
+Facts read_facts(const Host& host, const std::string& prefix) {
   Facts f;
   f.host_name = host.name();
   f.host_kind = host.kind() == HostKind::live       ? "live"
@@ -20,6 +20,7 @@ Facts read_facts(const Host& host) {
                 "systemctl", "ip-addr", "libc", "git-version", "cmake-version", "ninja-version",
                 "gcc-version", "uv-version"});
   Reading r{host, probes, host.environment()};
+  if (!prefix.empty()) r.environment["EPREADY_PREFIX"] = prefix;
   read_os(r, f);
   read_cpu(r, f);
   read_pci(r, f);

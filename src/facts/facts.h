@@ -302,6 +302,8 @@ struct Facts {
 
 /// Reads everything; areas run side by side where they wait for probes. Never fails: what could not be read
 /// is a fact that says so.
-Facts read_facts(const Host& host);
+/// `prefix`: a folder of epready besides the usual ones (/opt/epready, EPREADY_PREFIX,
+/// ~/.local/share/epready), for --prefix.
+Facts read_facts(const Host& host, const std::string& prefix = {});
 
 }  // namespace ep

@@ -157,6 +157,8 @@ std::vector<std::string> candidates(const Reading& r) {
     if (starts_with(dir, "/") && ends_with(dir, "/bin")) out.emplace_back(dir.substr(0, dir.size() - 4));
   out.insert(out.end(), {"/usr", "/usr/local"});
   std::string home = r.home();
+  if (auto v = r.variable("EPREADY_PREFIX"); starts_with(v, "/")) out.push_back(v + "/venv");
+  if (starts_with(home, "/")) out.push_back(home + "/.local/share/epready/venv");
   std::vector<std::string> parents{"/opt", "/opt/conda/envs"};
   if (starts_with(home, "/")) {
     for (const char* name : {"/.venv", "/venv", "/miniconda3", "/miniforge3", "/anaconda3"})

@@ -55,6 +55,7 @@ const std::vector<ProbeRow>& probe_table() {
         "build-essential",
         "dkms",
         "python3",
+        "python3-dev",
         "python3-venv",
         "python3-pip",
         "linux-headers-*",

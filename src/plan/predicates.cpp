@@ -200,7 +200,7 @@ Outcome python_env(const Facts& f, const Args& a, Lang lang) {
 Outcome wheel_there(const Facts& f, const Args& a, Lang lang) {
   const Words w{lang};
   const PythonEnvironment* e = environment_at(f, a[0]);
-  if (!e) return no(w("no Python environment in {}", "{} 中没有 Python 环境", a[0]));
+  if (!e) return no(w("{} is not installed: {} does not exist yet", "{} 未安装：{} 尚不存在", a[1], a[0]));
   for (const auto& p : e->packages) {
     if (p.name != a[1]) continue;
     if (in_range(VersionOrder::pep440, p.version, a[2]))

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "base/words.h"
@@ -64,7 +65,7 @@ class Search {
       for (const auto& c : *list) {
         if (list == &rule.when && c.holds(scope) == Truth::unknown && truth == Truth::no) continue;
         std::string text = c.evidence(scope);
-        if (std::find(evidence.begin(), evidence.end(), text) == evidence.end())
+        if (!text.empty() && std::find(evidence.begin(), evidence.end(), text) == evidence.end())
           evidence.push_back(std::move(text));
       }
     std::string source;
@@ -344,6 +345,16 @@ Result<Wishes> parse_wishes(const std::vector<std::string>& with, const Recipe& 
         return fail(ErrorKind::usage, "not a full commit", "--with " + wish, "expected 40 hexadecimal digits",
                     "git rev-parse REF");
       out.commits[name.substr(0, name.size() - 7)] = value;
+      continue;
+    }
+    if (ends_with(name, "-key") && recipe.component(name.substr(0, name.size() - 4))) {
+      std::string key;
+      for (char ch : value)
+        if (ch != ' ' && ch != ':') key += char(std::toupper(static_cast<unsigned char>(ch)));
+      if (key.size() != 40 || key.find_first_not_of("0123456789ABCDEF") != std::string::npos)
+        return fail(ErrorKind::usage, "not a key fingerprint", "--with " + wish,
+                    "expected 40 hexadecimal digits", "gpg --show-keys --with-fingerprint FILE");
+      out.keys[name.substr(0, name.size() - 4)] = key;
       continue;
     }
     const auto row = std::find_if(option_rows().begin(), option_rows().end(),

@@ -39,20 +39,22 @@ std::string make_repo(Build& b, const std::string& component, const std::string&
     s.risk = Risk::packages;
     s.needs_root = s.needs_network = true;
     s.runbook_phase = b.phase(part);
+    const auto told = b.wishes.keys.find(component);
+    const std::string fingerprint = told != b.wishes.keys.end() ? told->second : repo.key_fingerprint;
     const std::string uri = fill_repo(b, repo.uri);
     s.before = s.after = {{"apt-source", {uri}}};
     s.actions = {AddAptSource{repo.id, uri, repo.suite, repo.components, fill_repo(b, repo.key_url),
-                              repo.key_sha256, repo.key_fingerprint}};
+                              repo.key_sha256, fingerprint}};
     s.estimate_s = 20;
     b.consider(std::move(s));
-    if (repo.key_fingerprint.empty() && repo.key_sha256.empty() && b.plan.steps.size() &&
-        b.plan.steps.back().id == id)
+    if (fingerprint.empty() && repo.key_sha256.empty() && b.plan.steps.size() && b.plan.steps.back().id == id)
       b.note(
           "key-not-pinned", Severity::warn,
           b.w("No fingerprint is on record for the signing key of {}", "没有 {} 签名密钥的指纹记录", repo.id),
           b.w("apply refuses an unpinned key until it is told the fingerprint",
               "在得知指纹之前，apply 拒绝未固定的密钥"),
-          {fmt::format("gpg --show-keys --with-fingerprint GPG-KEY  # {}", fill_repo(b, repo.key_url))});
+          {fmt::format("curl -fsSL {} | gpg --show-keys --with-fingerprint", fill_repo(b, repo.key_url)),
+           fmt::format("--with {}-key=FINGERPRINT", component)});
     return id;
   }
   return {};

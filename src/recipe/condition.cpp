@@ -93,6 +93,8 @@ Truth Condition::holds(const Scope& scope) const {
 std::string Condition::evidence(const Scope& scope) const {
   std::vector<std::string> parts;
   for (const auto& atom : any_of) {
+    // The user knows what was asked for; facts and versions are what decides.
+    if (atom.name == "lane" || atom.name == "consumer" || starts_with(atom.name, "option.")) continue;
     const auto found = scope.find(atom.name);
     std::string part;
     if (found == scope.end() || !found->second.known)

@@ -1,0 +1,29 @@
+// Options that plan, lanes, libs, driver, fetch and lock share.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "cli/command.h"
+#include "facts/facts.h"
+#include "plan/planner.h"
+
+namespace ep {
+
+struct PlanArguments {
+  PlanOptions plan;
+  std::string data_dir;
+};
+
+/// --lane --stack --consumer --with --prefix --data-dir
+std::vector<Option> plan_options(PlanArguments& arguments);
+/// Folder for --data-dir: as given, else EPREADY_DATA.
+std::string data_folder(const std::string& given);
+/// Recipe and facts for a command that plans; fills the prefix when it was not given: the usual one here,
+/// /opt/epready for other hosts. Errors are reported by the caller.
+struct PlanInput {
+  Facts facts;
+  Recipe recipe;
+};
+Result<PlanInput> plan_input(Context& context, PlanArguments& arguments);
+
+}  // namespace ep
