@@ -9,6 +9,7 @@
 #include "cli/plan_options.h"
 #include "cli/rows.h"
 #include "plan/plan_json.h"
+#include "render/render.h"
 #include "report/plan_report.h"
 
 namespace ep {
@@ -26,6 +27,13 @@ class PlanCommand : public Command {
          {},
          "FILE",
          false});
+    o.push_back({"--as",
+                 {"Write the plan in another form: script, dockerfile, ansible, cloud-init, k8s",
+                  "以其他形式输出：script、dockerfile、ansible、cloud-init、k8s"},
+                 &form_,
+                 {},
+                 "FORM",
+                 false});
     o.push_back({"--detailed-exitcode",
                  {"Exit 6 when changes are pending", "有待执行的更改时退出码为 6"},
                  &detailed_,
@@ -48,6 +56,22 @@ class PlanCommand : public Command {
     auto planned = make_plan(input->facts, input->recipe, arguments_.plan);
     if (!planned) return c.report(planned.error());
     const Plan& plan = planned->plan;
+    if (!form_.empty()) {
+      RenderInput in{&plan, {}, "ubuntu:24.04", c.lang};
+      const Platform* pod = planned->platform && !planned->platform->pod.empty()
+                                ? planned->platform
+                                : input->recipe.platform("container");
+      if (pod) in.pod = pod->pod;
+      auto text = render(form_, in);
+      if (!text) return c.report(text.error());
+      if (output_.empty()) {
+        c.out(*text);
+      } else {
+        if (auto ok = write(*text); !ok) return c.report(ok.error());
+        c.note(w("written to {}", "已写入 {}", output_));
+      }
+      return 0;
+    }
     if (!output_.empty()) {
       if (auto ok = write(plan_to_json(plan)); !ok) return c.report(ok.error());
       c.note(w("plan written to {}", "计划已写入 {}", output_));
@@ -86,7 +110,7 @@ class PlanCommand : public Command {
   }
 
   PlanArguments arguments_;
-  std::string output_;
+  std::string output_, form_;
   bool detailed_ = false, verbose_ = false;
 };
 

@@ -1,0 +1,268 @@
+// The forms: a script for reading and running, an image, a playbook, a first boot, a pod.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "base/words.h"
+#include "render/render.h"
+
+namespace ep {
+namespace {
+
+bool for_the_host(const Step& s) {
+  return s.risk == Risk::kernel_options || s.risk == Risk::reboot;
+}
+bool has_action(const Step& s, auto test) {
+  return std::any_of(s.actions.begin(), s.actions.end(), test);
+}
+bool is_limits(const Step& s) {
+  return has_action(s, [](const Action& a) { return std::holds_alternative<SetLimits>(a); });
+}
+bool is_self(const Step& s) {
+  return has_action(s, [](const Action& a) { return std::holds_alternative<RunSelf>(a); });
+}
+
+std::string one_line(std::string_view text) {
+  return replace_all(replace_all(std::string(text), "\n", " "), "\r", " ");
+}
+
+std::string head(const RenderInput& in, const char* comment) {
+  const Plan& p = *in.plan;
+  const Words w{in.lang};
+  std::string out =
+      fmt::format("{} {}\n", comment,
+                  one_line(w("Lane {}, stack {}, made by epready plan for {}. The same steps in the same "
+                             "order as epready apply.",
+                             "通道 {}，组合 {}，由 epready plan 为 {} 生成。步骤与顺序同 epready apply。",
+                             p.lane, p.stack, p.host_name)));
+  for (const auto& s : p.skipped)
+    out +=
+        fmt::format("{} {}\n", comment, one_line(w("not needed: {} ({})", "无需：{}（{}）", s.id, s.reason)));
+  for (const auto& n : p.notes)
+    if (n.severity != Severity::info)
+      out += fmt::format("{} {}\n", comment, one_line(w("mind: {}", "注意：{}", n.title)));
+  return out;
+}
+
+std::string commands(const Step& s, const Plan& p) {
+  std::string out;
+  for (const auto& a : s.actions) out += shell_of(a, p);
+  return out;
+}
+
+constexpr std::string_view kReboot =
+    R"sh(# A reboot is proven by another boot id. EPREADY_AUTO_REBOOT=1 reboots by itself (first boot of an image).
+ep_reboot() {
+  boot=$(cat /proc/sys/kernel/random/boot_id)
+  if [ -f "$EP_STATE/boot" ] && [ "$(cat "$EP_STATE/boot")" != "$boot" ]; then return 0; fi
+  printf '%s\n' "$boot" > "$EP_STATE/boot"
+  if [ "${EPREADY_AUTO_REBOOT:-}" = 1 ]; then systemctl reboot; exit 4; fi
+  ep_say "reboot now, then run this script again"
+  exit 4
+}
+)sh";
+
+/// Steps as shell, each once: a mark in EP_STATE says it is done.
+std::string step_blocks(const RenderInput& in, bool (*left_out)(const Step&), const char* whose) {
+  std::string out;
+  for (const auto& s : in.plan->steps) {
+    out += fmt::format("\n# {}{}: {}\n# {}\n", s.runbook_phase.empty() ? "" : s.runbook_phase + ", ", s.id,
+                       one_line(s.title), one_line(s.why));
+    if (left_out && left_out(s)) {
+      out += fmt::format("# {}\n", whose);
+      continue;
+    }
+    out += fmt::format("if [ ! -e \"$EP_STATE/{0}\" ]; then\nep_say {1}\n{2}: > \"$EP_STATE/{0}\"\nfi\n",
+                       s.id, shell_quote(s.title), commands(s, *in.plan));
+  }
+  return out;
+}
+
+std::string script(const RenderInput& in, bool (*left_out)(const Step&), const char* whose) {
+  std::string out = "#!/bin/sh\n" + head(in, "#") + "set -eu\numask 022\n";
+  out += "EP_STATE=" + shell_quote(in.plan->prefix + "/script-state") + "\ninstall -d \"$EP_STATE\"\n";
+  out += std::string(shell_prelude()) + std::string(kReboot);
+  out += step_blocks(in, left_out, whose);
+  return out + "\nep_say finished\n";
+}
+
+bool host_or_self(const Step& s) {
+  return for_the_host(s) || is_limits(s) || is_self(s);
+}
+
+}  // namespace
+
+std::string yaml_block(std::string_view text, int indent) {
+  const std::string pad_text(size_t(indent), ' ');
+  std::string out = "|\n";
+  for (auto line : lines(text)) out += line.empty() ? "\n" : pad_text + std::string(line) + "\n";
+  return out;
+}
+
+std::string yaml_quote(std::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      out += std::string("\\") + c;
+    else if (c == '\n')
+      out += "\\n";
+    else if (static_cast<unsigned char>(c) < 0x20)
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    else
+      out += c;
+  }
+  return out + "\"";
+}
+
+const std::vector<std::string>& render_forms() {
+  static const std::vector<std::string> forms = {"script", "dockerfile", "ansible", "cloud-init", "k8s"};
+  return forms;
+}
+
+Result<std::string> render(std::string_view form, const RenderInput& input) {
+  if (form == "script") return render_script(input);
+  if (form == "dockerfile") return render_dockerfile(input);
+  if (form == "ansible") return render_ansible(input);
+  if (form == "cloud-init") return render_cloud_init(input);
+  if (form == "k8s") return render_k8s(input);
+  const auto near = closest(form, render_forms());
+  return fail(ErrorKind::usage, fmt::format("no form \"{}\"", form), "--as",
+              near ? fmt::format("did you mean \"{}\"?", *near) : "known: " + join(render_forms(), ", "),
+              "epready plan --as script");
+}
+
+std::string render_script(const RenderInput& in) {
+  return script(in, nullptr, "");
+}
+
+std::string render_dockerfile(const RenderInput& in) {
+  const Plan& p = *in.plan;
+  const Words w{in.lang};
+  std::string out = "# syntax=docker/dockerfile:1\n" + head(in, "#");
+  out += "ARG BASE=" + in.base_image + "\nFROM ${BASE}\n";
+  out +=
+      "RUN apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "
+      "ca-certificates curl gpg git patch python3 python3-venv && rm -rf /var/lib/apt/lists/*\n";
+  out += "COPY <<'EPREADY_PRELUDE' /usr/local/lib/epready-prelude.sh\n" + std::string(shell_prelude()) +
+         "EPREADY_PRELUDE\n";
+  for (const auto& s : p.steps) {
+    out += fmt::format("\n# {}{}: {}\n# {}\n", s.runbook_phase.empty() ? "" : s.runbook_phase + ", ", s.id,
+                       one_line(s.title), one_line(s.why));
+    if (for_the_host(s) || is_limits(s)) {
+      out +=
+          "# " +
+          w("belongs to the host that runs the image: epready driver", "属于运行镜像的主机：epready driver") +
+          "\n";
+      continue;
+    }
+    if (is_self(s)) {
+      out += "# " +
+             w("computed where the image runs: epready env --shell", "在运行处计算：epready env --shell") +
+             "\n";
+      continue;
+    }
+    std::string body = "set -eu\n. /usr/local/lib/epready-prelude.sh\n" + commands(s, p);
+    out += "RUN <<'EPREADY_STEP'\n" + body + "EPREADY_STEP\n";
+  }
+  return out;
+}
+
+std::string render_ansible(const RenderInput& in) {
+  const Plan& p = *in.plan;
+  std::string out = head(in, "#");
+  out += "- name: " + yaml_quote("epready " + p.stack) +
+         "\n  hosts: all\n  gather_facts: false\n  vars:\n    ep_state: " +
+         yaml_quote(p.prefix + "/script-state") + "\n  tasks:\n";
+  out +=
+      "    - name: Folder for marks\n      become: true\n      ansible.builtin.file: { path: \"{{ ep_state "
+      "}}\", state: directory, mode: \"0755\" }\n";
+  for (const auto& s : p.steps) {
+    const bool reboots = s.risk == Risk::reboot;
+    out += "    - name: " + yaml_quote(s.id + ": " + s.title) + "\n";
+    if (s.needs_root || s.risk != Risk::user_files || p.prefix.substr(0, 5) == "/opt/")
+      out += "      become: true\n";
+    const bool packages_only = s.actions.size() == 1 && std::holds_alternative<InstallPackages>(s.actions[0]);
+    if (reboots) {
+      out += "      ansible.builtin.reboot: { reboot_timeout: 1800 }\n      args: {}\n";
+      // Only where the boot is the one that the options were set in.
+      out.erase(out.size() - std::string("      args: {}\n").size());
+      continue;
+    }
+    if (packages_only) {
+      std::string names;
+      for (const auto& n : std::get<InstallPackages>(s.actions[0]).names)
+        names += (names.empty() ? "" : ", ") + yaml_quote(n);
+      out += "      ansible.builtin.apt: { name: [" + names +
+             "], state: present, update_cache: true, install_recommends: false }\n";
+      continue;
+    }
+    const std::string body = "set -eu\n" + std::string(shell_prelude()) + commands(s, p) + ": > '" +
+                             p.prefix + "/script-state/" + s.id + "'\n";
+    out +=
+        "      ansible.builtin.shell:\n        creates: " + yaml_quote(p.prefix + "/script-state/" + s.id) +
+        "\n        cmd: " +
+        replace_all(replace_all(yaml_block(body, 10), "{{", "{{ '{{' }}"), "{#", "{{ '{#' }}");
+  }
+  return out;
+}
+
+std::string render_cloud_init(const RenderInput& in) {
+  const std::string path = "/usr/local/sbin/epready-setup";
+  const std::string unit =
+      "[Unit]\nDescription=epready: set up the EP stack (goes on after its "
+      "reboot)\nWants=network-online.target\nAfter=network-online.target\nConditionPathExists=!" +
+      in.plan->prefix +
+      "/script-state/finished\n[Service]\nType=oneshot\nEnvironment=EPREADY_AUTO_REBOOT=1\nExecStart=" +
+      path + "\nExecStartPost=/bin/touch " + in.plan->prefix +
+      "/script-state/finished\nTimeoutStartSec=infinity\n[Install]\nWantedBy=multi-user.target\n";
+  std::string out = "#cloud-config\n" + head(in, "#");
+  out += "write_files:\n  - path: " + path +
+         "\n    permissions: \"0755\"\n    content: " + yaml_block(render_script(in), 6);
+  out += "  - path: /etc/systemd/system/epready-setup.service\n    permissions: \"0644\"\n    content: " +
+         yaml_block(unit, 6);
+  out +=
+      "runcmd:\n  - [systemctl, daemon-reload]\n  - [systemctl, enable, epready-setup.service]\n  - "
+      "[systemctl, start, --no-block, epready-setup.service]\n";
+  return out;
+}
+
+std::string render_k8s(const RenderInput& in) {
+  const Words w{in.lang};
+  const std::string name = "epready-" + in.plan->stack;
+  std::string out = head(in, "#");
+  out += "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\ndata:\n  setup.sh: " +
+         yaml_block(
+             script(in, host_or_self, "belongs to the node, or is computed in the pod (epready env --shell)"),
+             4);
+  // The platform's lines, grouped by place; several lines of one place follow each other.
+  const auto lines_at = [&](std::string_view at, int indent) {
+    std::string text;
+    std::vector<std::string> seen;
+    for (const auto& l : in.pod) {
+      if (l.at != at || std::find(seen.begin(), seen.end(), l.yaml) != seen.end()) continue;
+      seen.push_back(l.yaml);
+      for (auto line : lines(l.yaml))
+        if (!line.empty()) text += std::string(size_t(indent), ' ') + std::string(line) + "\n";
+    }
+    return text;
+  };
+  out += "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\n";
+  if (const auto a = lines_at("metadata.annotations", 4); !a.empty()) out += "  annotations:\n" + a;
+  out += "spec:\n  restartPolicy: Never\n" + lines_at("spec", 2);
+  out += "  volumes:\n    - { name: setup, configMap: { name: " + name + ", defaultMode: 0755 } }\n" +
+         lines_at("spec.volumes", 4);
+  out += "  containers:\n    - name: ep\n      image: " + in.base_image +
+         "\n      command: [\"/bin/sh\", \"-c\", \"/epready/setup.sh && exec sleep infinity\"]\n";
+  std::string security = lines_at("spec.containers[0].securityContext", 8);
+  if (const auto c = lines_at("spec.containers[0].securityContext.capabilities", 10); !c.empty())
+    security += "        capabilities:\n" + c;
+  if (!security.empty()) out += "      securityContext:\n" + security;
+  if (const auto r = lines_at("spec.containers[0].resources.limits", 10); !r.empty())
+    out += "      resources:\n        limits:\n" + r;
+  out += "      volumeMounts:\n        - { name: setup, mountPath: /epready }\n" +
+         lines_at("spec.containers[0].volumeMounts", 8);
+  return out;
+}
+
+}  // namespace ep
