@@ -14,6 +14,7 @@
 #include "report/bench_report.h"
 #include "report/facts_json.h"
 #include "report/host_page.h"
+#include "report/lanes_report.h"
 
 #ifndef EP_VERSION
 #define EP_VERSION "0.0.0"
@@ -27,10 +28,6 @@ using Json = nlohmann::ordered_json;
 Json parsed(const std::string& text) {
   auto j = Json::parse(text, nullptr, false);
   return j.is_discarded() ? Json() : j;
-}
-
-Json outcome(const Outcome& o) {
-  return {{"verdict", to_string(o.verdict)}, {"reason", o.reason}};
 }
 
 Failure errno_fail(const std::string& what, const std::string& path) {
@@ -59,16 +56,12 @@ HistoryEntry history_entry(const Facts& facts, const BenchResult& result) {
 }
 
 std::string report_json(const HostReport& r) {
-  Json lanes = Json::array();
-  for (const auto& l : r.lanes)
-    lanes.push_back({{"lane", l.name},
-                     {"possible", outcome(l.possible)},
-                     {"installed", outcome(l.installed)},
-                     {"proven", outcome(l.proven)},
-                     {"lacks", l.lacks},
-                     {"nearest", l.nearest}});
-  Json j = {{"schema", "epready-report-1"}, {"tool", "epready"}, {"version", EP_VERSION}, {"when", now_utc()},
-            {"host", r.facts->host_name},   {"lanes", lanes}};
+  Json j = {{"schema", "epready-report-1"},
+            {"tool", "epready"},
+            {"version", EP_VERSION},
+            {"when", now_utc()},
+            {"host", r.facts->host_name}};
+  j["lanes"] = parsed(lanes_json(r.lanes, r.facts->host_name))["lanes"];
   j["verify"] = r.verified ? parsed(verify_json(*r.verified)) : Json();
   j["plan"] = r.plan ? parsed(plan_to_json(*r.plan)) : Json();
   if (r.applied) {
@@ -90,8 +83,7 @@ std::string report_html(const HostReport& r) {
   in.when = now_utc();
   in.version = EP_VERSION;
   in.facts = r.facts;
-  for (const auto& l : r.lanes)
-    in.lanes.push_back({l.name, l.possible, l.installed, l.proven, l.lacks, l.nearest});
+  in.lanes = r.lanes;
   in.plan = r.plan;
   in.applied = r.applied;
   in.verified = r.verified;

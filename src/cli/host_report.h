@@ -14,7 +14,7 @@ namespace ep {
 
 struct HostReport {
   const Facts* facts;
-  std::vector<LaneView> lanes;
+  std::vector<LaneStatus> lanes;
   const Plan* plan;              ///< null: none
   const ApplyReport* applied;    ///< null: nothing was applied
   const VerifyReport* verified;  ///< null: not verified

@@ -6,7 +6,7 @@
 #include "host/host.h"
 #include "plan/planner.h"
 #include "report/bench_report.h"
-#include "report/facts_text.h"
+#include "report/host_page.h"
 #include "report/lanes_report.h"
 
 namespace ep {
@@ -54,7 +54,7 @@ class Report : public Command {
     if (c.json) {
       c.out(report_json(report));
     } else if (html_ != "-") {
-      c.out(facts_summary(facts, c.look()) + "\n" + lanes_text(lanes, c.look()) + "\n");
+      c.out(host_text(facts, c.look()) + "\n" + lanes_text(lanes, c.look()) + "\n");
       for (const auto& i : verified.items) c.out(verify_item_text(i, c.look()));
       if (verified.bench) c.out("\n" + bench_text(*verified.bench, c.look()));
       c.out(verify_summary_text(verified, c.look()));

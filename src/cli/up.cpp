@@ -18,7 +18,7 @@
 #include "plan/lanes.h"
 #include "plan/planner.h"
 #include "report/bench_report.h"
-#include "report/facts_text.h"
+#include "report/host_page.h"
 #include "report/lanes_report.h"
 #include "report/plan_report.h"
 
@@ -73,7 +73,7 @@ class Up : public Command {
     auto host = open_host("");
     if (!host) return c.report(host.error());
     Facts facts = read_facts(**host);
-    say(c, facts_summary(facts, c.look()));
+    say(c, host_text(facts, c.look()));
 
     // 2. Which lanes are possible here, and what do the others lack?
     stage(c, 2, {"lanes", "通道"});

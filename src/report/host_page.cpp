@@ -51,28 +51,9 @@ class Page {
 
  private:
   HtmlSection host() {
-    const Facts& f = *in_.facts;
     HtmlTable t;
-    auto row = [&](std::string name, std::string value) {
-      t.rows.push_back({{std::move(name), "dim", false}, {std::move(value), "", false}});
-    };
-    row(w_("System", "系统"),
-        show(f.os.pretty_name, w_) + ", " + w_("kernel", "内核") + " " + show(f.os.kernel_release, w_));
-    row(w_("Processor", "处理器"),
-        show(f.cpu.model, w_) + fmt::format(", {} {}, {}", show(f.cpu.num_allowed, w_), w_("CPUs", "核"),
-                                            f.cpu.memory_bytes.ok() ? human_bytes(double(*f.cpu.memory_bytes))
-                                                                    : show(f.cpu.memory_bytes, w_)));
-    std::map<std::string, int> models;
-    for (const auto& g : f.gpus) ++models[g.name.value_or("GPU")];
-    std::string gpus;
-    for (const auto& [name, n] : models) gpus += fmt::format("{}{} x {}", gpus.empty() ? "" : ", ", n, name);
-    row("GPU", gpus.empty() ? w_("none", "无") : gpus);
-    if (!f.gpus.empty()) row(w_("Driver", "驱动"), show(f.driver.version, w_));
-    std::string nics;
-    for (const auto& d : f.rdma) nics += (nics.empty() ? "" : ", ") + d.name;
-    row("RDMA", nics.empty() ? w_("none", "无") : nics);
-    row(w_("Platform", "平台"),
-        show(f.platform.cloud, w_) + ", " + w_("container", "容器") + ": " + show(f.container.runtime, w_));
+    for (auto& [name, value] : host_lines(*in_.facts, in_.lang))
+      t.rows.push_back({{name, "dim", false}, {value, "", false}});
     return {"host", w_("Host", "主机"), {std::move(t)}};
   }
 
@@ -84,10 +65,15 @@ class Page {
       auto cell = [](const Outcome& o) {
         return HtmlCell{std::string(to_string(o.verdict)), tone_of(o.verdict), false};
       };
-      std::string lacks = join(l.lacks, "; ");
-      if (!l.nearest.empty()) lacks += (lacks.empty() ? "" : " - ") + l.nearest;
+      std::string lacks = l.possible.verdict == Verdict::pass ? "" : l.possible.reason;
+      for (const auto& change : l.changes) lacks += (lacks.empty() ? "" : "; ") + change;
+      if (!l.missing.empty())
+        lacks += (lacks.empty() ? "" : "; ") + w_("steps: {}", "步骤：{}", join(l.missing, ", "));
+      if (!l.nearest.empty())
+        lacks +=
+            (lacks.empty() ? "" : " - ") + w_("nearest that works: {}", "最接近的可行通道：{}", l.nearest);
       t.rows.push_back(
-          {{l.name, "", false}, cell(l.possible), cell(l.installed), cell(l.proven), {lacks, "", false}});
+          {{l.lane, "", false}, cell(l.possible), cell(l.installed), cell(l.proven), {lacks, "", false}});
     }
     return {"lanes", w_("Lanes", "通道"), {std::move(t)}};
   }
@@ -176,6 +162,37 @@ class Page {
 };
 
 }  // namespace
+
+std::vector<std::pair<std::string, std::string>> host_lines(const Facts& f, Lang lang) {
+  Words w{lang};
+  std::vector<std::pair<std::string, std::string>> rows;
+  rows.emplace_back(w("system", "系统"),
+                    show(f.os.pretty_name, w) + w(", kernel ", "，内核 ") + show(f.os.kernel_release, w));
+  rows.emplace_back(
+      w("processor", "处理器"),
+      fmt::format(
+          "{}, {} {}, {}", show(f.cpu.model, w), show(f.cpu.num_allowed, w), w("CPUs", "核"),
+          f.cpu.memory_bytes.ok() ? human_bytes(double(*f.cpu.memory_bytes)) : show(f.cpu.memory_bytes, w)));
+  std::map<std::string, int> models;
+  for (const auto& g : f.gpus) ++models[g.name.value_or("GPU")];
+  std::string gpus;
+  for (const auto& [name, n] : models) gpus += fmt::format("{}{} x {}", gpus.empty() ? "" : ", ", n, name);
+  if (!f.gpus.empty()) gpus += w(", driver ", "，驱动 ") + show(f.driver.version, w);
+  rows.emplace_back("GPU", gpus.empty() ? w("none", "无") : gpus);
+  std::string nics;
+  for (const auto& d : f.rdma) nics += (nics.empty() ? "" : ", ") + d.name;
+  rows.emplace_back("RDMA", nics.empty() ? w("none", "无") : nics);
+  rows.emplace_back(w("platform", "平台"), show(f.platform.cloud, w) + w(", container: ", "，容器：") +
+                                               show(f.container.runtime, w));
+  return rows;
+}
+
+std::string host_text(const Facts& facts, const Look& look) {
+  std::string out;
+  for (const auto& [name, value] : host_lines(facts, look.lang))
+    out += "  " + look.paint(Style::dim, pad(name, 12)) + value + "\n";
+  return out;
+}
 
 HtmlPage host_page(const HostPageInput& input) {
   return Page(input).make();

@@ -6,26 +6,20 @@
 
 #include "apply/apply.h"
 #include "facts/facts.h"
+#include "plan/lanes.h"
 #include "plan/plan.h"
 #include "report/html.h"
+#include "report/look.h"
 #include "verify/verify.h"
 
 namespace ep {
-
-/// A lane as the page shows it: possible here, or why not and what is nearest.
-struct PageLane {
-  std::string name;
-  Outcome possible, installed, proven;
-  std::vector<std::string> lacks;
-  std::string nearest;
-};
 
 /// Null parts are left out of the page.
 struct HostPageInput {
   Lang lang = Lang::en;
   std::string when, version;  ///< UTC time, program version
   const Facts* facts = nullptr;
-  std::vector<PageLane> lanes;
+  std::vector<LaneStatus> lanes;
   const Plan* plan = nullptr;
   const ApplyReport* applied = nullptr;
   const VerifyReport* verified = nullptr;
@@ -35,5 +29,8 @@ struct HostPageInput {
 };
 
 HtmlPage host_page(const HostPageInput& input);
+/// What a host is in a handful of labelled lines, for `up` and `report`.
+std::vector<std::pair<std::string, std::string>> host_lines(const Facts& facts, Lang lang);
+std::string host_text(const Facts& facts, const Look& look);
 
 }  // namespace ep
