@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/finding.h"
 #include "facts/fact.h"
 
 namespace ep {
@@ -259,6 +260,25 @@ struct LinkMatrix {
   std::map<std::string, std::string> legend;    ///< NIC0 -> mlx5_0
   std::map<std::string, std::string> cpu_affinity, numa_affinity;  ///< by label, as printed
   bool has_legend = false, cut = false, old_format = false;
+  std::map<std::string, std::string> gpu_numa;  ///< "GPU NUMA ID" by label, as printed
+  std::vector<std::string> rows;                ///< labels whose row was in the text and could be read
+  bool pcie_only = false;                       ///< `-mp`: PCIe paths only, says nothing about NVLink
+  std::string source;                           ///< piece it was read from
+};
+
+/// What a paste held besides facts: which pieces were recognised, what was left over, and what reading them
+/// showed (damage, contradictions, known log lines).
+struct PasteFacts {
+  struct Piece {
+    std::string kind, source;
+    int line = 0;
+  };
+  std::vector<Piece> pieces;
+  int unread_lines = 0;            ///< not blank, and no reader wanted them
+  std::vector<Finding> findings;   ///< by the codes of the topology
+  bool static_xml = false;         ///< an NCCL topology file written by hand: distances are groups, not hops
+  bool verbs_list_complete = false;  ///< ibv_devinfo or ibstat listed all devices that this user can open
+  std::vector<std::string> verbs_listed;
 };
 
 struct Facts {
@@ -278,6 +298,7 @@ struct Facts {
   Fact<bool> has_mlx5dv;                ///< infiniband/mlx5dv.h and an unversioned libmlx5.so: IBGDA can be built
   std::vector<Netdev> netdevs;
   std::vector<LinkMatrix> matrices;        ///< usually one
+  PasteFacts paste;                        ///< empty for live hosts and snapshots
   std::vector<std::string> p2p_bad_pairs;  ///< "0-3 read: CNS", from topo -p2p
   Fact<bool> p2p_known;
   std::vector<CudaToolkit> cuda;
