@@ -375,36 +375,6 @@ void legend_pairs(std::string_view line, std::vector<std::pair<std::string, std:
 
 bool is_link_class(std::string_view token) { return !token.empty() && class_at(token, 0) == token.size(); }
 
-std::string clean_pasted_line(std::string_view line) {
-  std::string s = replace_all(std::string(line), "^[[", "\x1b[");
-  s = strip_ansi(s);
-  std::string out;
-  for (size_t i = 0; i < s.size();) {
-    auto c = static_cast<unsigned char>(s[i]);
-    if (c == 0xEF && i + 2 < s.size() && s[i + 1] == '\xBF' && s[i + 2] == '\xBD') {  // U+FFFD
-      i += 3;
-    } else if (c == 0xEF && i + 2 < s.size() && s[i + 1] == '\xBB' && s[i + 2] == '\xBF') {  // byte order mark
-      i += 3;
-    } else if (c == 0xC2 && i + 1 < s.size() && s[i + 1] == '\xA0') {  // no-break space
-      out += ' ';
-      i += 2;
-    } else if (c == 0xE2 && i + 2 < s.size() && s[i + 1] == '\x80' &&
-               static_cast<unsigned char>(s[i + 2]) <= 0xAF) {  // en quad .. narrow no-break space
-      out += static_cast<unsigned char>(s[i + 2]) == 0x8B ? "" : " ";
-      i += 3;
-    } else if (c == 0xE3 && i + 2 < s.size() && s[i + 1] == '\x80' && s[i + 2] == '\x80') {  // ideographic space
-      out += ' ';
-      i += 3;
-    } else if (c == '[' && digits_at(s, i + 1) > 0 && i + 1 + digits_at(s, i + 1) < s.size() &&
-               s[i + 1 + digits_at(s, i + 1)] == 'm') {  // an escape sequence that lost its ESC
-      i += 2 + digits_at(s, i + 1);
-    } else {
-      out += s[i++];
-    }
-  }
-  return out;
-}
-
 std::vector<MatrixText> parse_link_matrices(std::string_view text, const std::string& source) {
   std::vector<MatrixText> out;
   std::vector<std::pair<std::string, std::string>> legend;

@@ -8,6 +8,7 @@
 
 #include "base/finding.h"
 #include "facts/facts.h"
+#include "host/paste.h"
 
 namespace ep {
 
@@ -26,9 +27,6 @@ struct P2pText {
   std::vector<std::string> bad_pairs;
 };
 P2pText parse_p2p_matrix(std::string_view text);
-
-/// Paste remains taken out: escape sequences (also half of one), replacement characters, Unicode blanks.
-std::string clean_pasted_line(std::string_view line);
 
 /// True for X, NV#, PIX, PXB, PHB, NODE, SYS, SOC.
 bool is_link_class(std::string_view token);

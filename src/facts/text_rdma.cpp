@@ -104,18 +104,6 @@ bool is_vf_part(std::string_view hca_type) {
 
 }  // namespace
 
-bool is_rdma_name(std::string_view s) {
-  if (s.size() < 3 || s.size() > 40) return false;
-  if (!std::all_of(s.begin(), s.end(), [](unsigned char c) { return std::isalnum(c) || c == '_' || c == '-' || c == '.'; }))
-    return false;
-  if (!std::any_of(s.begin(), s.end(), [](unsigned char c) { return std::isdigit(c); })) return false;
-  for (std::string_view p : {"mlx5_", "mlx4_", "rocep", "roceP", "roceo", "roces", "roce_", "ibp", "ibP", "ibo", "ibs", "rdmap",
-                             "rdma_", "bnxt_re", "irdma", "hns_", "erdma", "efa_", "ionic_", "rxe", "siw", "qedr", "hfi1_",
-                             "cxgb", "mana_", "smi"})
-    if (starts_with(s, p)) return true;
-  return false;
-}
-
 std::string full_gid(std::string_view text) {
   std::string s = lower(trim(text));
   if (s.size() < 2 || s.size() > 45) return {};
@@ -403,9 +391,10 @@ RdmaText parse_show_gids(std::string_view text) {
       d.netdevs.push_back(std::string(netdev));
     out.has_gids = true;
   }
+  out.complete = end;
   if (out.has_gids && !end) {
     Finding f;
-    f.code = "paste_truncated";
+    f.code = "gid_list_open";
     f.severity = Severity::info;
     f.title = "the GID listing has no closing n_gids_found line; entries may be missing";
     f.evidence.push_back({kWhere, 0, ""});

@@ -7,6 +7,7 @@
 
 #include "base/finding.h"
 #include "facts/facts.h"
+#include "host/paste.h"
 
 namespace ep {
 
@@ -38,9 +39,5 @@ void merge_rdma(const RdmaText& text, const std::string& source, std::vector<Rdm
 /// Eight groups in lower case from any text form of an IPv6 address ("::ffff:10.0.0.1", "fe80::1"); empty
 /// when it is none.
 std::string full_gid(std::string_view text);
-
-/// Device name that the naming rules of kernel, rdma-core and vendors give: mlx5_0, rocep145s0, ibp14s0,
-/// rdmap79s0, bnxt_re0 ...
-bool is_rdma_name(std::string_view s);
 
 }  // namespace ep

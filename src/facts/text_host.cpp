@@ -1,0 +1,449 @@
+// See text_host.h.
+#include "facts/text_host.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+
+#include "base/text.h"
+#include "facts/text_matrix.h"
+#include "facts/text_xml.h"
+
+namespace ep {
+namespace {
+
+bool digit(char c) { return c >= '0' && c <= '9'; }
+bool all_digits(std::string_view s) { return !s.empty() && std::all_of(s.begin(), s.end(), digit); }
+
+// "580.95.05", "570.133.20", "535.161.08": three groups, or two with three digits in front.
+bool driver_version(std::string_view s) {
+  auto p = split(s, '.');
+  return (p.size() == 2 || p.size() == 3) && p[0].size() == 3 && std::all_of(p.begin(), p.end(), all_digits);
+}
+
+Gpu& gpu_at(Facts& f, int index) {
+  for (auto& g : f.gpus)
+    if (g.index == index) return g;
+  f.gpus.emplace_back();
+  f.gpus.back().index = index;
+  std::stable_sort(f.gpus.begin(), f.gpus.end(), [](const Gpu& a, const Gpu& b) { return a.index < b.index; });
+  for (auto& g : f.gpus)
+    if (g.index == index) return g;
+  return f.gpus.back();
+}
+
+void set_name(Gpu& g, std::string_view name, const std::string& source) {
+  if (!g.name.ok()) g.name = known(std::string(name), source);
+  if (!g.compute_capability.ok())
+    if (int sm = sm_of_gpu_name(name)) g.compute_capability = known(sm, source + " (product name)");
+}
+
+void set_driver(Facts& f, std::string_view version, const std::string& source) {
+  if (driver_version(version) && !f.driver.version.ok()) f.driver.version = known(std::string(version), source);
+}
+
+// "9.0" -> 90.
+std::optional<int> capability(std::string_view s) {
+  auto p = split(trim(s), '.');
+  if (p.size() != 2 || !all_digits(p[0]) || !all_digits(p[1]) || p[0].size() > 2 || p[1].size() != 1) return std::nullopt;
+  return int(*parse_int(p[0]) * 10 + *parse_int(p[1]));
+}
+
+bool gpu_name(std::string_view s) { return sm_of_gpu_name(s) != 0 || contains(s, "NVIDIA") || contains(s, "Tesla"); }
+
+Netdev& netdev_at(Facts& f, std::string_view name) {
+  for (auto& n : f.netdevs)
+    if (n.name == name) return n;
+  f.netdevs.emplace_back();
+  f.netdevs.back().name = name;
+  return f.netdevs.back();
+}
+
+void add_finding(Facts& f, const char* code, Severity severity, std::string title, const std::string& source, int line,
+                 std::string_view text) {
+  for (auto& old : f.paste.findings)
+    if (old.code == code && old.severity == severity) {
+      if (old.evidence.size() < 5) old.evidence.push_back({source, line, std::string(text)});
+      return;
+    }
+  Finding n;
+  n.code = code;
+  n.severity = severity;
+  n.title = std::move(title);
+  n.evidence.push_back({source, line, std::string(text)});
+  f.paste.findings.push_back(std::move(n));
+}
+
+// "0,1,2,3" or "0-3".
+std::vector<int> index_list(std::string_view s) {
+  std::vector<int> out;
+  for (auto part : split(s, ',')) {
+    auto ends = split(trim(part), '-');
+    auto a = parse_int(trim(ends[0]));
+    auto b = ends.size() == 2 ? parse_int(trim(ends[1])) : a;
+    if (ends.size() > 2 || !a || !b || *a < 0 || *b < *a || *b > 1023) return {};
+    for (long long i = *a; i <= *b; ++i) out.push_back(int(i));
+  }
+  return out;
+}
+
+void set_package(Facts& f, std::string name, std::string version, const std::string& source) {
+  if (f.python.empty()) {
+    f.python.emplace_back();
+    f.python.back().root = source;
+  }
+  for (auto& p : f.python[0].packages)
+    if (p.name == name) return;
+  f.python[0].packages.push_back({std::move(name), std::move(version), source});
+}
+
+// First word that looks like a version behind a key.
+std::string version_word(std::string_view v) {
+  for (auto w : split_ws(v)) {
+    if (!w.empty() && (w[0] == 'V' || w[0] == 'v')) w.remove_prefix(1);
+    if (!w.empty() && digit(w[0]) && contains(w, ".")) {
+      std::string s(w);
+      while (!s.empty() && (s.back() == ',' || s.back() == ';')) s.pop_back();
+      return s;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::map<std::string, long long> parse_registry_dwords(std::string_view text) {
+  std::map<std::string, long long> out;
+  std::string s = replace_all(std::string(text), "\"", "");
+  for (auto part : split(s, ';')) {
+    size_t eq = part.find('=');
+    if (eq == std::string_view::npos) continue;
+    auto v = parse_int(trim(part.substr(eq + 1)));
+    std::string key(trim(part.substr(0, eq)));
+    if (v && !key.empty()) out[key] = *v;
+  }
+  return out;
+}
+
+std::string address_of_name(std::string_view name) {
+  for (std::string_view head : {"roce", "ib", "rdma", "en", "wl"})
+    if (starts_with(name, head)) {
+      std::string_view s = name.substr(head.size());
+      auto number = [&](char letter) -> std::optional<int> {
+        if (s.empty() || s[0] != letter) return std::nullopt;
+        size_t n = 1;
+        while (n < s.size() && digit(s[n]) && n < 7) ++n;
+        auto v = parse_int(s.substr(1, n - 1));
+        if (!v) return std::nullopt;
+        s.remove_prefix(n);
+        return int(*v);
+      };
+      auto domain = number('P'), bus = number('p'), slot = number('s');
+      auto function = number('f');
+      if (!bus || !slot || *bus > 255 || *slot > 31 || function.value_or(0) > 7) return {};
+      return fmt::format("{:04x}:{:02x}:{:02x}.{}", domain.value_or(0), *bus, *slot, function.value_or(0));
+    }
+  return {};
+}
+
+void read_nvidia_smi_query(std::string_view text, const std::string& source, Facts& facts) {
+  int next_index = 0;
+  std::vector<std::string> header;
+  for (std::string_view raw : lines(text)) {
+    std::string line = clean_pasted_line(raw);
+    if (trim(line).empty()) continue;
+    std::vector<std::string_view> fields;
+    for (auto f : split(line, ',')) fields.push_back(trim(f));
+    bool has_gpu = std::any_of(fields.begin(), fields.end(), gpu_name) ||
+                   std::any_of(fields.begin(), fields.end(), [](auto f) { return !pci_address(f).empty(); });
+    if (!has_gpu) {
+      if (header.empty() && contains(lower(line), "index")) header.assign(fields.begin(), fields.end());
+      if (header.empty() && contains(lower(line), "name")) header.assign(fields.begin(), fields.end());
+      continue;
+    }
+    auto column = [&](std::string_view name) -> std::string_view {
+      for (size_t i = 0; i < header.size() && i < fields.size(); ++i)
+        if (starts_with(lower(header[i]), name)) return fields[i];
+      return {};
+    };
+    int index = next_index;
+    if (auto v = parse_int(column("index")); v && *v >= 0 && *v < 1024)
+      index = int(*v);
+    else if (header.empty() && all_digits(fields[0]) && fields[0].size() <= 3)
+      index = int(*parse_int(fields[0]));
+    next_index = index + 1;
+    Gpu& g = gpu_at(facts, index);
+    for (auto f : fields) {
+      if (gpu_name(f)) set_name(g, f, source);
+      if (auto a = pci_address(f); !a.empty() && contains(f, ":")) g.address = a;
+      set_driver(facts, f, source);
+    }
+    if (auto v = capability(column("compute_cap"))) g.compute_capability = known(*v, source);
+  }
+}
+
+void read_nvidia_smi_text(std::string_view text, const std::string& source, Facts& facts) {
+  int q_index = -1, line_no = 0;
+  bool in_fabric = false;
+  for (std::string_view raw : lines(text)) {
+    ++line_no;
+    std::string line = clean_pasted_line(raw);
+    std::string_view t = trim(line);
+    if (size_t at = t.find("Driver Version:"); at != std::string_view::npos)
+      set_driver(facts, version_word(t.substr(at + 15)), source);
+    if (size_t at = t.find("CUDA Version:"); at != std::string_view::npos && !facts.driver.cuda_version.ok())
+      if (auto v = version_word(t.substr(at + 13)); !v.empty()) facts.driver.cuda_version = known(v, source);
+    if (starts_with(t, "GPU ") && contains(t, "(UUID")) {  // -L
+      size_t colon = t.find(':');
+      auto index = colon == std::string_view::npos ? std::nullopt : parse_int(trim(t.substr(4, colon - 4)));
+      if (index && *index >= 0 && *index < 1024)
+        set_name(gpu_at(facts, int(*index)), trim(t.substr(colon + 1, t.find("(UUID") - colon - 1)), source);
+      continue;
+    }
+    if (starts_with(t, "GPU ") && !pci_address(t.substr(4)).empty()) {  // -q
+      gpu_at(facts, ++q_index).address = pci_address(t.substr(4));
+      in_fabric = false;
+      continue;
+    }
+    if (q_index >= 0) {
+      size_t colon = t.find(':');
+      std::string_view key = trim(t.substr(0, colon)), value = colon == std::string_view::npos ? "" : trim(t.substr(colon + 1));
+      if (key == "Product Name") set_name(gpu_at(facts, q_index), value, source);
+      if (key == "Fabric") in_fabric = true;
+      if (in_fabric && key == "State") gpu_at(facts, q_index).fabric_state = known(std::string(value), source);
+      if (in_fabric && key == "Status") {
+        gpu_at(facts, q_index).fabric_status = known(std::string(value), source);
+        in_fabric = false;
+      }
+    }
+    if (!t.empty() && t[0] == '|') {  // the table: "|   0  NVIDIA H200   On  |   00000000:04:00.0 Off |"
+      auto cells = split(t, '|');
+      if (cells.size() < 3) continue;
+      auto words = split_ws(cells[1]);
+      auto right = split_ws(cells[2]);
+      if (words.size() < 2 || right.empty() || !all_digits(words[0]) || words[0].size() > 3) continue;
+      std::string address = pci_address(right[0]);
+      if (address.empty()) continue;
+      Gpu& g = gpu_at(facts, int(*parse_int(words[0])));
+      g.address = address;
+      std::string name;
+      for (size_t i = 1; i < words.size() && words[i] != "On" && words[i] != "Off" && words[i] != "N/A"; ++i)
+        name += (name.empty() ? "" : " ") + std::string(words[i]);
+      if (gpu_name(name)) set_name(g, name, source);
+    }
+  }
+}
+
+void read_collect_env(std::string_view text, const std::string& source, Facts& facts) {
+  for (std::string_view raw : lines(text)) {
+    std::string line = clean_pasted_line(raw);
+    std::string_view t = trim(line);
+    if (size_t at = t.find("GPU models and configuration"); at != std::string_view::npos) {
+      size_t colon = t.find(':', at);
+      if (colon == std::string_view::npos) continue;
+      t = trim(t.substr(colon + 1));
+    }
+    size_t colon = t.find(':');
+    if (starts_with(t, "[pip3]") || starts_with(t, "[conda]")) {
+      auto w = split_ws(t);
+      if (w.size() >= 2)
+        if (size_t eq = w[1].find("=="); eq != std::string_view::npos)
+          set_package(facts, std::string(w[1].substr(0, eq)), std::string(w[1].substr(eq + 2)), source);
+      continue;
+    }
+    if (colon == std::string_view::npos) continue;
+    std::string_view key = trim(t.substr(0, colon)), value = trim(t.substr(colon + 1));
+    if (starts_with(key, "GPU ")) {
+      std::string_view which = trim(key.substr(4));
+      bool cc = ends_with(which, "Compute Capability");
+      if (cc) which = trim(which.substr(0, which.size() - 18));
+      for (int i : index_list(which)) {
+        Gpu& g = gpu_at(facts, i);
+        if (cc) {
+          if (auto v = capability(value)) g.compute_capability = known(*v, source);
+        } else if (gpu_name(value)) {
+          set_name(g, value.substr(0, value.find(" (UUID")), source);
+        }
+      }
+    } else if (contains(key, "driver version") || contains(key, "Driver Version")) {
+      set_driver(facts, value, source);
+    } else if (key == "PyTorch" || key == "PyTorch version") {
+      set_package(facts, "torch", std::string(value), source);
+    } else if (key == "NVCC" || key == "CUDA runtime version") {
+      CudaToolkit c;
+      c.root = source;
+      std::string_view v = value;
+      if (size_t at = v.find("release "); at != std::string_view::npos) v = v.substr(at + 8);
+      std::string version = version_word(v);
+      if (version.empty()) continue;
+      c.nvcc_version = c.version = known(version, source);
+      facts.cuda.push_back(std::move(c));
+    } else if (key == "CUDA used to build PyTorch") {
+      set_package(facts, "torch-cuda", std::string(value), source);
+    }
+  }
+}
+
+void read_lspci(std::string_view text, const std::string& source, Facts& facts) {
+  for (std::string_view raw : lines(text)) {
+    std::string line = clean_pasted_line(raw);
+    std::string_view t = trim(line);
+    size_t space = t.find(' ');
+    if (space == std::string_view::npos) continue;
+    std::string address = pci_address(t.substr(0, space));
+    if (address.empty() || !contains(t.substr(0, space), ".")) continue;
+    std::string_view rest = trim(t.substr(space));
+    PciDevice p;
+    p.address = address;
+    int cls = contains(rest, "3D controller") ? 0x030200
+              : contains(rest, "VGA compatible") ? 0x030000
+              : contains(rest, "Infiniband controller") || contains(rest, "InfiniBand controller") ? 0x020700
+              : contains(rest, "Ethernet controller") ? 0x020000
+              : contains(rest, "Bridge") || contains(rest, "bridge") ? 0x060400
+                                                                     : 0;
+    if (cls == 0 || cls == 0x060400) continue;
+    p.device_class = known(cls, source);
+    if (contains(rest, "Mellanox")) p.vendor = known(0x15b3, source);
+    if (contains(rest, "NVIDIA Corporation") && cls >= 0x030000) p.vendor = known(0x10de, source);
+    if (contains(rest, "Amazon")) p.vendor = known(0x1d0f, source);
+    if (contains(rest, "Broadcom")) p.vendor = known(0x14e4, source);
+    if (contains(rest, "Intel")) p.vendor = known(0x8086, source);
+    if (contains(rest, "Virtual Function")) p.is_vf = known(true, source);
+    // "[10de:2330]" of -nn, or "Device 2329" where the database does not know it.
+    if (size_t at = rest.rfind("[10de:"); at != std::string_view::npos && rest.size() >= at + 10) {
+      if (auto v = parse_int("0x" + std::string(rest.substr(at + 6, 4)))) p.device = known(int(*v), source);
+    } else if (size_t d = rest.find("Device "); d != std::string_view::npos && rest.size() >= d + 11) {
+      if (auto v = parse_int("0x" + std::string(rest.substr(d + 7, 4)))) p.device = known(int(*v), source);
+    }
+    auto same = [&](const PciDevice& o) { return o.address == address; };
+    if (std::none_of(facts.pci.begin(), facts.pci.end(), same)) facts.pci.push_back(std::move(p));
+  }
+}
+
+void read_ip(std::string_view text, const std::string& source, Facts& facts) {
+  Netdev* current = nullptr;
+  std::string current_name;
+  for (std::string_view raw : lines(text)) {
+    std::string line = clean_pasted_line(raw);
+    auto w = split_ws(line);
+    if (w.size() < 2) continue;
+    bool state_word = w[1] == "UP" || w[1] == "DOWN" || w[1] == "UNKNOWN" || w[1] == "LOWERLAYERDOWN" || w[1] == "DORMANT";
+    if (state_word && !digit(line[0])) {  // -br
+      std::string_view name = w[0].substr(0, w[0].find('@'));
+      Netdev& n = netdev_at(facts, name);
+      n.operstate = known(lower(w[1]), source);
+      for (size_t i = 2; i < w.size(); ++i)
+        if (contains(w[i], "/")) n.ips.emplace_back(w[i]);
+      current = nullptr;
+      continue;
+    }
+    if (all_digits(w[0].substr(0, w[0].size() - 1)) && w[0].back() == ':' && contains(line, "<")) {  // "2: eth0: <...>"
+      std::string_view name = w[1].substr(0, w[1].find_first_of(":@"));
+      if (name.empty()) continue;
+      current = &netdev_at(facts, name);
+      for (size_t i = 2; i + 1 < w.size(); ++i) {
+        if (w[i] == "mtu")
+          if (auto v = parse_int(w[i + 1]); v && *v > 0 && *v < 1000000) current->mtu = known(int(*v), source);
+        if (w[i] == "state") current->operstate = known(lower(w[i + 1]), source);
+        if (w[i] == "master") current->master = known(std::string(w[i + 1]), source);
+      }
+      continue;
+    }
+    if (current && (w[0] == "inet" || w[0] == "inet6")) current->ips.emplace_back(w[1]);
+  }
+}
+
+void read_driver_params(std::string_view text, const std::string& source, Facts& facts) {
+  for (std::string_view raw : lines(text)) {
+    std::string line = clean_pasted_line(raw);
+    size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    std::string key(trim(std::string_view(line).substr(0, colon)));
+    std::string value = replace_all(std::string(trim(std::string_view(line).substr(colon + 1))), "\"", "");
+    if (key.empty() || key.size() > 64 || !std::all_of(key.begin(), key.end(), [](unsigned char c) { return std::isalnum(c); }))
+      continue;
+    ModuleOption o;
+    o.name = "NVreg_" + key;
+    o.live = known(value, source);
+    if (key == "RegistryDwords") facts.driver.registry_dwords = parse_registry_dwords(value);
+    auto it = std::find_if(facts.driver.options.begin(), facts.driver.options.end(),
+                           [&](const ModuleOption& m) { return m.name == o.name; });
+    if (it == facts.driver.options.end())
+      facts.driver.options.push_back(std::move(o));
+    else if (!it->live.ok())
+      it->live = o.live;
+  }
+}
+
+void read_pci_numa(std::string_view text, const std::string& source, Facts& facts) {
+  for (std::string_view raw : lines(text)) {
+    std::string line = replace_all(clean_pasted_line(raw), "|", " ");
+    auto w = split_ws(line);
+    if (w.size() != 2) continue;
+    std::string address = pci_address(w[0]);
+    auto node = parse_int(w[1]);
+    if (address.empty() || !node || *node < -1 || *node > 4096) continue;
+    auto it = std::find_if(facts.pci.begin(), facts.pci.end(), [&](const PciDevice& p) { return p.address == address; });
+    if (it == facts.pci.end()) {
+      PciDevice p;
+      p.address = address;
+      p.numa_node = known(int(*node), source);
+      facts.pci.push_back(std::move(p));
+    } else if (!it->numa_node.ok()) {
+      it->numa_node = known(int(*node), source);
+    }
+  }
+}
+
+void read_log_lines(std::string_view text, const std::string& source, Facts& facts) {
+  bool dmabuf_ok = icontains(text, "dmabuf") && (icontains(text, "dmabuf fd: ok") || icontains(text, "dmabuf_mr: ok") ||
+                                                 icontains(text, "dma-buf is available") || icontains(text, "dmabuf: ok"));
+  bool transport_failed = icontains(text, "poll_cq completion status") || icontains(text, "bad address");
+  int line_no = 0;
+  for (std::string_view raw : lines(text)) {
+    ++line_no;
+    std::string line = clean_pasted_line(raw);
+    if (icontains(line, "nvidia_peermem") || icontains(line, "nvidia-peermem")) {
+      bool failed = icontains(line, "invalid argument") || icontains(line, "error") || icontains(line, "could not insert");
+      if (failed)
+        add_finding(facts, "peermem_unavailable",
+                    transport_failed || !dmabuf_ok ? Severity::fail : Severity::warn,
+                    dmabuf_ok ? "nvidia_peermem does not load; registration must go through dmabuf, which works here"
+                              : "nvidia_peermem does not load, and nothing shows that dmabuf works",
+                    source, line_no, trim(line));
+    }
+    bool uar = contains(line, "IoMemory failed with error=800") || contains(line, "GPU cannot map UAR") ||
+               contains(line, "ibgda_nic_mem_gpu_map failed") || contains(line, "alloc_and_map_qp_uar with GPU as handler failed");
+    if (uar) {
+      bool falls_back = icontains(line, "fallback");
+      add_finding(facts, "ibgda_driver_params_missing", falls_back ? Severity::warn : Severity::fail,
+                  falls_back ? "the driver does not let the GPU ring the NIC (PeerMappingOverride is not active); NVSHMEM falls back to the CPU"
+                             : "the driver does not let the GPU ring the NIC: PeerMappingOverride is not active",
+                  source, line_no, trim(line));
+    }
+    if (contains(line, "is not enumerated as an mlx5 device"))
+      add_finding(facts, "prefix_not_mlx5", Severity::warn, "NVSHMEM skipped devices by their name", source, line_no, trim(line));
+    if (starts_with(trim(line), "nvidia driver:")) continue;
+  }
+}
+
+void read_environment(std::string_view text, const std::string& source, Facts& facts) {
+  (void)source;
+  for (std::string_view raw : lines(text)) {
+    std::string line = clean_pasted_line(raw);
+    std::string_view t = trim(line);
+    for (std::string_view head : {"export ", "declare -x ", "ENV ", "- "})
+      if (starts_with(t, head)) t = trim(t.substr(head.size()));
+    size_t eq = t.find('=');
+    if (eq == std::string_view::npos || eq == 0 || eq > 100) continue;
+    std::string_view key = t.substr(0, eq);
+    if (!std::all_of(key.begin(), key.end(), [](unsigned char c) { return std::isupper(c) || digit(char(c)) || c == '_'; })) continue;
+    std::string_view value = trim(t.substr(eq + 1));
+    if (value.size() >= 2 && (value[0] == '"' || value[0] == '\'') && value.back() == value[0])
+      value = value.substr(1, value.size() - 2);
+    facts.environment[std::string(key)] = std::string(value);
+  }
+}
+
+}  // namespace ep

@@ -1,0 +1,313 @@
+// Step five: what else the facts say about EP on this host: GPU generation, NVLink, Grace, names and order, NUMA,
+// driver switches, software versions.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "facts/topology_parts.h"
+
+namespace ep {
+namespace {
+
+int nv_count(const std::string& cell) {
+  if (!starts_with(cell, "NV")) return 0;
+  return int(parse_int(std::string_view(cell).substr(2)).value_or(0));
+}
+
+struct NvlinkView {
+  int max = 0;
+  size_t pairs = 0, linked = 0;
+  std::vector<size_t> peers;  // by GPU
+};
+
+NvlinkView view_nvlink(const Topology& t) {
+  NvlinkView v;
+  v.peers.assign(t.gpus.size(), 0);
+  for (size_t a = 0; a < t.gpus.size(); ++a)
+    for (size_t b = 0; b < t.gpus.size(); ++b) {
+      if (a == b || t.gpu_gpu[a].size() <= b || t.gpu_gpu[a][b].empty()) continue;
+      ++v.pairs;
+      if (int n = nv_count(t.gpu_gpu[a][b])) {
+        ++v.linked;
+        ++v.peers[a];
+        v.max = std::max(v.max, n);
+      }
+    }
+  return v;
+}
+
+void conclude_sm(TopologyWork& w, const NvlinkView& v) {
+  Topology& t = w.out;
+  bool any_known = std::any_of(t.gpus.begin(), t.gpus.end(), [](const TopologyGpu& g) { return g.sm > 0; });
+  if (any_known || t.gpus.empty()) return;
+  int sm = 0;
+  std::string why;
+  bool full = v.linked > 0 && v.linked == v.pairs;
+  if (v.max > 0 && v.max <= 6) {
+    sm = 80;
+    why = fmt::format("NV{} links: no Hopper or Blackwell board has so few", v.max);
+  } else if (v.max == 12 && full) {
+    sm = 80;
+    why = "NV12 between all GPUs: the A100's link count";
+  }
+  if (sm == 0 && w.facts.paste.static_xml) {
+    double speed = 0;
+    bool all = true;
+    for (const auto& g : t.gpus)
+      for (const auto& p : w.facts.pci)
+        if (p.address == g.address) {
+          if (!p.link_speed_gts.ok()) all = false;
+          speed = std::max(speed, p.link_speed_gts.value_or(0));
+        }
+    if (all && speed > 0 && speed <= 16.5) {
+      sm = 80;
+      why = fmt::format("the file gives its GPUs {} GT/s: PCIe 4 or older, A100 class", speed);
+    }
+  }
+  if (sm)
+    for (auto& g : t.gpus) {
+      g.sm = sm;
+      g.sm_source = why;
+    }
+}
+
+bool grace(const Topology& t, const Facts& f) {
+  for (const auto& g : t.gpus)
+    if (contains(g.name, "GB200") || contains(g.name, "GB300") || contains(g.name, "GH200")) return true;
+  if (!f.matrices.empty())
+    for (const auto& [label, node] : f.matrices[0].gpu_numa)
+      if (parse_int(node)) return true;  // GPU memory as a NUMA node: a coherent link to the CPU
+  // Grace has 72 cores without SMT.
+  std::set<std::string> sets;
+  for (const auto& g : t.gpus) sets.insert(g.cpu_affinity);
+  return t.gpus.size() == 4 && sets == std::set<std::string>{"0-71", "72-143"};
+}
+
+void judge_sm(TopologyWork& w) {
+  Topology& t = w.out;
+  std::string bad, why;
+  for (const auto& g : t.gpus)
+    if (g.sm > 0 && (g.sm < 90 || g.sm >= 110)) {
+      bad = fmt::format("sm_{}{}", g.sm, g.name.empty() ? "" : " (" + g.name + ")");
+      why = g.sm_source;
+    }
+  if (!bad.empty()) {
+    auto& f = w.say("sm_unsupported", Severity::fail, fmt::format("{}: DeepEP's internode kernels are built for sm_90 and sm_100", bad));
+    f.evidence.push_back({why.empty() ? "facts" : why, 0, bad});
+    return;
+  }
+  bool unknown = std::all_of(t.gpus.begin(), t.gpus.end(), [](const TopologyGpu& g) { return g.sm == 0; });
+  bool near = std::any_of(t.nics.begin(), t.nics.end(), [&](const TopologyNic& n) { return is_near(best_class(t, size_t(&n - t.nics.data()))); });
+  if (t.gpus.size() == 1 && unknown && !near && w.has_distances)
+    w.say("sm_unsupported", Severity::fail,
+          "one GPU without NVLink peers and without a NIC on its switch, model not shown: not a machine that DeepEP targets");
+}
+
+void judge_nvlink(TopologyWork& w, const NvlinkView& v) {
+  Topology& t = w.out;
+  if (t.gpus.size() < 2) return;
+  if (t.nvlink_shown && v.pairs > 0 && v.linked < v.pairs) {
+    std::string lone;
+    size_t without = 0;
+    for (size_t g = 0; g < t.gpus.size(); ++g)
+      if (t.gpus[g].row_known && v.peers[g] == 0) {
+        lone += fmt::format("{}GPU{}", lone.empty() ? "" : ", ", t.gpus[g].index);
+        ++without;
+      }
+    if (v.linked > 0 && without > 0 && without < t.gpus.size())
+      w.say("gpu_nvlink_down", Severity::fail, fmt::format("{} without NVLink to any GPU while the others are linked", lone + (without == 1 ? " is" : " are")));
+    else
+      w.say("nvlink_incomplete", Severity::fail,
+            v.linked == 0 ? "no NVLink between the GPUs: the intranode half of DeepEP needs peer access between all of them over NVLink"
+                          : "NVLink joins only some pairs of GPUs (bridges): DeepEP needs it between all of them");
+  }
+  for (const auto& pair : w.facts.p2p_bad_pairs) {
+    auto& f = w.said("p2p_incomplete") ? w.out.findings.back() : w.say("p2p_incomplete", Severity::fail, "peer access is refused between some GPUs");
+    if (f.evidence.size() < 5) f.evidence.push_back({"nvidia-smi topo -p2p", 0, pair});
+  }
+  if (!w.facts.matrices.empty() && w.facts.matrices[0].pcie_only)
+    w.say("legend_mp_no_nvlink", Severity::info, "topo -mp prints PCIe paths only: it does not say whether there is NVLink");
+}
+
+void judge_transport(TopologyWork& w) {
+  Topology& t = w.out;
+  size_t usable = t.usable().size();
+  bool mnnvl = grace(t, w.facts) && t.gpus.size() > 1;
+  auto count = [&](const char* role) {
+    return std::count_if(t.nics.begin(), t.nics.end(), [&](const TopologyNic& n) { return n.role == role; });
+  };
+  if (usable == 0) {
+    if (count("efa")) w.say("transport_unsupported_efa", Severity::fail, "EFA is the only network: DeepEP with IBGDA is not possible; NVSHMEM needs libfabric, V2 the EFA build");
+    if (count("nvswitch-bridge")) {
+      auto& f = w.say("nvswitch_bridge_present", Severity::fail, "the only InfiniBand functions here manage NVSwitches; a rule that takes ib* for compute NICs picks exactly those");
+      f.severity = Severity::fail;
+    }
+    if (count("wrong-vendor")) w.say("wrong_vendor", Severity::fail, "the RDMA devices have no mlx5 direct verbs: IBGDA can't use them");
+    bool other = count("efa") || count("wrong-vendor") || w.said("gid_none") || w.said("missing_nic");
+    bool topology_known = !t.gpus.empty();
+    if (!other && topology_known && (w.has_distances || t.nics.empty() || count("down") || count("not-rdma"))) {
+      bool params_only = t.nics.empty() && w.facts.matrices.empty() && w.facts.host_kind == "paste" && !w.facts.pci.size();
+      if (!params_only)
+        w.say("no_rdma", mnnvl ? Severity::warn : Severity::fail,
+              mnnvl ? "no RDMA NIC is usable: EP reaches as far as the NVLink domain of the rack"
+                    : "no RDMA NIC is usable: EP works inside this host over NVLink, not across hosts");
+    }
+  } else {
+    if (count("efa")) w.say("efa_present", Severity::info, "EFA devices stand beside the usable NICs");
+    if (count("wrong-vendor")) w.say("wrong_vendor", Severity::info, "devices of other vendors are left out");
+  }
+  if (size_t down = size_t(count("down")))
+    w.say("nic_down", usable == 0 ? Severity::warn : Severity::info, fmt::format("{} devices have no active port", down));
+  if (size_t hidden = size_t(count("hidden")))
+    w.say("container_hidden_nics", Severity::warn, fmt::format("{} of {} devices have no verbs device here", hidden, t.nics.size()));
+  if (mnnvl) w.say("mnnvl_domain", Severity::info, "inside the NVLink domain EP goes over NVLink (IMEX, MNNVL); NICs matter between domains");
+}
+
+void judge_driver(TopologyWork& w) {
+  const NvidiaDriver& d = w.facts.driver;
+  const ModuleOption *stream = nullptr, *dwords = nullptr;
+  for (const auto& o : d.options) {
+    if (o.name == "NVreg_EnableStreamMemOPs" && o.live.ok()) stream = &o;
+    if (o.name == "NVreg_RegistryDwords" && o.live.ok()) dwords = &o;
+  }
+  if (!stream && !dwords) return;
+  auto it = d.registry_dwords.find("PeerMappingOverride");
+  bool override_on = it != d.registry_dwords.end() && it->second == 1;
+  bool stream_on = stream && parse_int(*stream->live).value_or(0) == 1;
+  if ((dwords && !override_on) || (stream && !stream_on)) {
+    auto& f = w.say("ibgda_driver_params_missing", Severity::fail,
+                    fmt::format("the loaded driver has {}{}{}: the GPU may not ring the NIC (IBGDA)",
+                                stream && !stream_on ? "EnableStreamMemOPs off" : "", stream && !stream_on && dwords && !override_on ? " and " : "",
+                                dwords && !override_on ? "no PeerMappingOverride=1 in RegistryDwords" : ""));
+    if (stream) f.evidence.push_back({stream->live.where, 0, "EnableStreamMemOPs: " + *stream->live});
+    if (dwords) f.evidence.push_back({dwords->live.where, 0, "RegistryDwords: \"" + *dwords->live + "\""});
+    f.next = "epready driver";
+  }
+}
+
+// Highest CUDA that a driver branch serves. Source: CUDA release notes, table of driver versions.
+std::pair<int, int> cuda_of_driver(int branch) {
+  static const std::map<int, std::pair<int, int>> kTable = {{470, {11, 4}}, {510, {11, 6}}, {515, {11, 7}}, {520, {11, 8}}, {525, {12, 0}},
+                                                            {530, {12, 1}}, {535, {12, 2}}, {545, {12, 3}}, {550, {12, 4}}, {555, {12, 5}},
+                                                            {560, {12, 6}}, {565, {12, 7}}, {570, {12, 8}}, {575, {12, 9}}, {580, {13, 0}},
+                                                            {590, {13, 1}}, {595, {13, 2}}};
+  auto it = kTable.upper_bound(branch);
+  return it == kTable.begin() ? std::pair{0, 0} : std::prev(it)->second;
+}
+
+void judge_software(TopologyWork& w) {
+  const Facts& f = w.facts;
+  if (f.host_kind != "paste") return;  // installed software of a real host is judged by lanes and env
+  std::string torch, cuda;
+  for (const auto& e : f.python)
+    for (const auto& p : e.packages)
+      if (p.name == "torch") torch = p.version;
+  if (size_t at = torch.find("+cu"); at != std::string::npos && torch.size() >= at + 6)
+    cuda = torch.substr(at + 3, torch.size() - at - 4) + "." + torch.back();
+  if (cuda.empty() && !f.cuda.empty()) cuda = f.cuda[0].version.value_or("");
+  if (!cuda.empty() && f.driver.version.ok()) {
+    auto parts = split(cuda, '.');
+    auto have = cuda_of_driver(int(parse_int(split(*f.driver.version, '.')[0]).value_or(0)));
+    int major = int(parse_int(parts[0]).value_or(0)), minor = parts.size() > 1 ? int(parse_int(parts[1]).value_or(0)) : 0;
+    if (have.first && (major > have.first || (major == have.first && minor > have.second)))
+      w.say("driver_cuda_mismatch", major > have.first ? Severity::warn : Severity::info,
+            fmt::format("CUDA {} over driver {} (CUDA {}.{} class): works only through {}", cuda, *f.driver.version, have.first, have.second,
+                        major > have.first ? "the forward-compatibility package" : "minor-version compatibility"));
+  }
+  if (!torch.empty()) {
+    auto p = split(torch, '.');
+    int major = int(parse_int(p[0]).value_or(0)), minor = p.size() > 1 ? int(parse_int(p[1]).value_or(0)) : 0;
+    if (major == 2 && minor <= 12 && minor >= 1)
+      w.say("nccl_too_old_for_gin", Severity::info, fmt::format("PyTorch {} pins an NCCL older than the 2.30.4 that DeepEP V2 needs", torch));
+  }
+}
+
+void judge_order(TopologyWork& w) {
+  Topology& t = w.out;
+  const auto& pairs = t.mapping.pairs;
+  std::vector<std::pair<int, int>> numbers;  // GPU, device number
+  bool other_names = false;
+  for (const auto& [g, name] : pairs) {
+    int n = device_number(name);
+    if (n >= 0) numbers.emplace_back(g, n);
+    const TopologyNic* nic = t.nic(name);
+    if (nic && nic->named && !starts_with(name, "mlx5")) other_names = true;
+  }
+  bool offset = std::any_of(numbers.begin(), numbers.end(), [](auto p) { return p.first != p.second; });
+  bool shared = !t.mapping.constraint.empty() && starts_with(t.mapping.constraint, "max_");
+  bool named = std::all_of(numbers.begin(), numbers.end(), [&](auto) { return true; }) && !numbers.empty();
+  for (const auto& [g, name] : pairs) named &= t.nic(name) && t.nic(name)->named;
+  if (offset && named && !shared) w.say("naming_offset", Severity::warn, "device numbers do not follow GPU numbers: 0:mlx5_0,1:mlx5_1,... is wrong here");
+  if (numbers.size() >= 3) {
+    size_t falls = 0, rises = 0;
+    for (size_t i = 1; i < numbers.size(); ++i) {
+      falls += numbers[i].second < numbers[i - 1].second;
+      rises += numbers[i].second > numbers[i - 1].second;
+    }
+    if (falls >= 2 && falls > rises) w.say("order_reversed", Severity::warn, "higher GPUs are next to lower device numbers");
+  }
+  if (other_names || std::any_of(t.nics.begin(), t.nics.end(), [](const TopologyNic& n) { return n.usable && n.named && !starts_with(n.name, "mlx5"); }))
+    w.say("prefix_not_mlx5", Severity::warn,
+          "device names do not start with mlx5: NVSHMEM up to 3.3 skips them, 3.4.5 needs NVSHMEM_HCA_PREFIX, 3.5.19 and newer take them");
+}
+
+void judge_numa(TopologyWork& w) {
+  Topology& t = w.out;
+  if (w.facts.matrices.empty() || t.gpus.size() < 2) return;
+  std::set<std::string> cpus;
+  std::set<int> nodes;
+  size_t with = 0;
+  bool sys = false, cut_list = false;
+  for (const auto& g : t.gpus) {
+    if (!g.cpu_affinity.empty()) {
+      cpus.insert(g.cpu_affinity);
+      ++with;
+    }
+    if (g.numa_node >= 0) nodes.insert(g.numa_node);
+    cut_list |= std::count(g.cpu_affinity.begin(), g.cpu_affinity.end(), ',') >= 4 && !contains(g.cpu_affinity, "-");
+  }
+  for (const auto& row : t.gpu_nic)
+    for (auto c : row) sys |= c == LinkClass::sys;
+  size_t shown = size_t(std::count_if(t.gpus.begin(), t.gpus.end(), [](const TopologyGpu& g) { return g.row_known; }));
+  if (with < shown) w.say("numa_info_missing", Severity::info, "CPU affinity is not shown for some GPUs (container)");
+  if (shown >= 8 && with == shown && cpus.size() == 1 && nodes.size() == 1) {
+    if (sys) w.say("numa_info_inconsistent", Severity::warn, "all GPUs report one NUMA node while paths between them are SYS: firmware hides NUMA, do not rank by it");
+    else if (!t.nics.empty()) w.say("numa_off", Severity::warn, "one NUMA node holds all CPUs: NUMA is off in the firmware, PCIe distances still count");
+  }
+  if (nodes.size() > 2) w.say("subnuma", Severity::info, fmt::format("{} NUMA nodes hold GPUs: SYS also appears inside a socket", nodes.size()));
+  if (cut_list) w.say("cpu_affinity_truncated", Severity::info, "CPU lists are cut short by the tool; do not count cores from them");
+}
+
+}  // namespace
+
+void judge_gpus(TopologyWork& w) {
+  NvlinkView v = view_nvlink(w.out);
+  conclude_sm(w, v);
+  judge_sm(w);
+  judge_nvlink(w, v);
+  size_t n = w.out.gpus.size();
+  if (n > 1 && n != 2 && n != 4 && n != 8 && n != 16 && !w.rows_missing && !w.facts.matrices.empty())
+    w.say("gpu_count_unusual", Severity::warn, fmt::format("{} GPUs: EP groups have 2, 4 or 8 ranks a host", n));
+}
+
+void judge_names(TopologyWork& w) {
+  judge_transport(w);
+  judge_driver(w);
+  judge_software(w);
+  judge_order(w);
+  judge_numa(w);
+  const Topology& t = w.out;
+  if (std::any_of(t.nics.begin(), t.nics.end(), [](const TopologyNic& n) { return n.usable && n.is_bond; }))
+    w.say("bond_is_compute", Severity::warn, "the compute NICs are bonds: their rate is the sum of two ports, one flow uses one of them");
+  if (std::any_of(t.nics.begin(), t.nics.end(), [](const TopologyNic& n) { return !n.usable && n.is_bond; }))
+    w.say("bond_is_mgmt", Severity::info, "a bond is not for EP on this host");
+  bool unknown = std::any_of(t.nics.begin(), t.nics.end(), [](const TopologyNic& n) { return n.usable && n.state.empty(); });
+  if (unknown) w.say("nic_state_unknown", Severity::info, "port state, rate or link layer of some NICs is not shown; read it on the host before trusting the mapping");
+  if (!w.facts.matrices.empty() && w.facts.matrices[0].old_format)
+    w.say("old_driver_format", Severity::info, "table of a driver up to 470: NIC columns carry the device names");
+}
+
+}  // namespace ep
