@@ -26,6 +26,8 @@ const std::vector<CommandRow>& commands() {
                                  "显示本机计划的进度"}, false, true, make_status},
       {"undo", Group::change, {"Take back what apply did: files, packages, repositories, units",
                                "撤回 apply 所做的改动：文件、软件包、软件源、服务"}, false, true, make_undo},
+      {"topology", Group::know, {"Show GPUs, NICs and their roles, the GPU-NIC mapping and GID indices",
+                                 "显示 GPU、网卡及其角色、GPU 与网卡的对应和 GID 索引"}, true, true, make_topology},
       {"verify", Group::prove, {"Prove by levels: facts, one node, several nodes",
                                 "按级别验证：事实、单节点、多节点"}, true, true, make_verify},
       {"bench", Group::prove, {"Time dispatch and combine here, against ceilings measured in the same run",

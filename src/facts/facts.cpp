@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "facts/reading.h"
+#include "facts/text_facts.h"
 
 namespace ep {
 
@@ -13,6 +14,10 @@ Facts read_facts(const Host& host, const std::string& prefix) {
   f.host_kind = host.kind() == HostKind::live       ? "live"
                 : host.kind() == HostKind::snapshot ? "snapshot"
                                                     : "paste";
+  if (const PastedHost* pasted = pasted_pieces(host)) {
+    add_pasted_facts(*pasted, f);
+    return f;
+  }
   Probes probes(host);
   // Vendor tools take seconds; they overlap with each other and with everything below.
   probes.start({"nvidia-smi-gpus", "nvidia-smi-q", "nvidia-smi-topo", "nvidia-smi-p2p-r", "nvidia-smi-p2p-w",
@@ -40,6 +45,7 @@ Facts read_facts(const Host& host, const std::string& prefix) {
   read_gpus(r, f);
   read_container(r, f);
   read_platform(r, f);
+  add_probed_matrices(host, f);
   return f;
 }
 

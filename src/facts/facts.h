@@ -274,13 +274,13 @@ struct PasteFacts {
     int line = 0;
   };
   std::vector<Piece> pieces;
-  int unread_lines = 0;            ///< not blank, and no reader wanted them
-  std::vector<Finding> findings;   ///< by the codes of the topology
-  bool static_xml = false;         ///< an NCCL topology file written by hand: distances are groups, not hops
+  int unread_lines = 0;           ///< not blank, and no reader wanted them
+  std::vector<Finding> findings;  ///< by the codes of the topology
+  bool static_xml = false;        ///< an NCCL topology file written by hand: distances are groups, not hops
   bool verbs_list_complete = false;  ///< ibv_devinfo or ibstat listed all devices that this user can open
   std::vector<std::string> verbs_listed;
-  bool gid_list_complete = false;    ///< show_gids ran to its closing line
-  bool labels_guessed = false;       ///< no legend: names were joined to labels by order
+  bool gid_list_complete = false;  ///< show_gids ran to its closing line
+  bool labels_guessed = false;     ///< no legend: names were joined to labels by order
 };
 
 struct Facts {

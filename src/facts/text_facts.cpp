@@ -18,23 +18,44 @@ using RdmaReader = RdmaText (*)(std::string_view);
 using TextReader = void (*)(std::string_view, const std::string&, Facts&);
 using TreeReader = PciTreeText (*)(std::string_view, const std::string&);
 
-struct RdmaRow { const char* kind; RdmaReader read; };
-constexpr RdmaRow kRdmaReaders[] = {{"ibv_devinfo", parse_ibv_devinfo}, {"ibstat", parse_ibstat}, {"ibstatus", parse_ibstatus},
-                                    {"ibdev2netdev", parse_ibdev2netdev}, {"rdma-link", parse_rdma_link},
-                                    {"show_gids", parse_show_gids}, {"sysfs-infiniband", parse_sysfs_infiniband},
+struct RdmaRow {
+  const char* kind;
+  RdmaReader read;
+};
+constexpr RdmaRow kRdmaReaders[] = {{"ibv_devinfo", parse_ibv_devinfo},
+                                    {"ibstat", parse_ibstat},
+                                    {"ibstatus", parse_ibstatus},
+                                    {"ibdev2netdev", parse_ibdev2netdev},
+                                    {"rdma-link", parse_rdma_link},
+                                    {"show_gids", parse_show_gids},
+                                    {"sysfs-infiniband", parse_sysfs_infiniband},
                                     {"rdma-names", parse_rdma_names}};
-struct TextRow { const char* kind; TextReader read; };
-constexpr TextRow kTextReaders[] = {{"nvidia-smi-query", read_nvidia_smi_query}, {"nvidia-smi", read_nvidia_smi_text},
-                                    {"nvidia-smi-list", read_nvidia_smi_text}, {"nvidia-smi-q", read_nvidia_smi_text},
-                                    {"collect_env", read_collect_env}, {"lspci", read_lspci}, {"ip", read_ip},
-                                    {"nvidia-params", read_driver_params}, {"pci-numa", read_pci_numa}, {"log", read_log_lines},
+struct TextRow {
+  const char* kind;
+  TextReader read;
+};
+constexpr TextRow kTextReaders[] = {{"nvidia-smi-query", read_nvidia_smi_query},
+                                    {"nvidia-smi", read_nvidia_smi_text},
+                                    {"nvidia-smi-list", read_nvidia_smi_text},
+                                    {"nvidia-smi-q", read_nvidia_smi_text},
+                                    {"collect_env", read_collect_env},
+                                    {"lspci", read_lspci},
+                                    {"ip", read_ip},
+                                    {"nvidia-params", read_driver_params},
+                                    {"pci-numa", read_pci_numa},
+                                    {"log", read_log_lines},
                                     {"environment", read_environment}};
-struct TreeRow { const char* kind; TreeReader read; };
-constexpr TreeRow kTreeReaders[] = {{"nccl-xml", parse_nccl_xml}, {"hwloc-xml", parse_hwloc_xml}, {"lstopo", parse_lstopo_outline}};
+struct TreeRow {
+  const char* kind;
+  TreeReader read;
+};
+constexpr TreeRow kTreeReaders[] = {
+    {"nccl-xml", parse_nccl_xml}, {"hwloc-xml", parse_hwloc_xml}, {"lstopo", parse_lstopo_outline}};
 
 void add_tree(const PciTreeText& tree, const std::string& source, Facts& f) {
   for (const auto& p : tree.pci) {
-    auto it = std::find_if(f.pci.begin(), f.pci.end(), [&](const PciDevice& o) { return o.address == p.address; });
+    auto it =
+        std::find_if(f.pci.begin(), f.pci.end(), [&](const PciDevice& o) { return o.address == p.address; });
     if (it == f.pci.end()) {
       f.pci.push_back(p);
     } else if (it->path.empty()) {
@@ -49,9 +70,11 @@ void add_tree(const PciTreeText& tree, const std::string& source, Facts& f) {
     auto same = [&](const Gpu& o) { return !o.address.empty() && o.address == g.address; };
     auto it = std::find_if(f.gpus.begin(), f.gpus.end(), same);
     if (it == f.gpus.end())
-      it = std::find_if(f.gpus.begin(), f.gpus.end(), [&](const Gpu& o) { return o.address.empty() && o.index == g.index; });
+      it = std::find_if(f.gpus.begin(), f.gpus.end(),
+                        [&](const Gpu& o) { return o.address.empty() && o.index == g.index; });
     if (it == f.gpus.end()) {
-      if (std::none_of(f.gpus.begin(), f.gpus.end(), [&](const Gpu& o) { return o.index == g.index; })) f.gpus.push_back(g);
+      if (std::none_of(f.gpus.begin(), f.gpus.end(), [&](const Gpu& o) { return o.index == g.index; }))
+        f.gpus.push_back(g);
       continue;
     }
     if (it->address.empty()) it->address = g.address;
@@ -69,7 +92,8 @@ void add_tree(const PciTreeText& tree, const std::string& source, Facts& f) {
 void add_rdma(const RdmaText& text, const std::string& kind, const std::string& source, Facts& f) {
   merge_rdma(text, source, f.rdma, f.paste.findings);
   for (const auto& [name, up] : text.netdev_up) {
-    auto it = std::find_if(f.netdevs.begin(), f.netdevs.end(), [&](const Netdev& n) { return n.name == name; });
+    auto it =
+        std::find_if(f.netdevs.begin(), f.netdevs.end(), [&](const Netdev& n) { return n.name == name; });
     if (it == f.netdevs.end()) {
       f.netdevs.emplace_back();
       f.netdevs.back().name = name;
@@ -78,7 +102,8 @@ void add_rdma(const RdmaText& text, const std::string& kind, const std::string& 
     if (!it->operstate.ok()) it->operstate = known<std::string>(up ? "up" : "down", source);
   }
   if (kind == "show_gids") f.paste.gid_list_complete = text.complete;
-  if ((kind == "ibv_devinfo" || kind == "ibstat" || kind == "ibstatus") && text.complete && !text.devices.empty()) {
+  if ((kind == "ibv_devinfo" || kind == "ibstat" || kind == "ibstatus") && text.complete &&
+      !text.devices.empty()) {
     f.paste.verbs_list_complete = true;
     for (const auto& d : text.devices) f.paste.verbs_listed.push_back(d.name);
   }
@@ -135,12 +160,15 @@ void order_matrices(Facts& f) {
     }
     for (size_t i = 0; i < m.labels.size(); ++i)
       for (size_t j = 0; j < m.labels.size(); ++j) {
-        auto a = std::find(main.labels.begin(), main.labels.end(), m.labels[i]), b = std::find(main.labels.begin(), main.labels.end(), m.labels[j]);
+        auto a = std::find(main.labels.begin(), main.labels.end(), m.labels[i]),
+             b = std::find(main.labels.begin(), main.labels.end(), m.labels[j]);
         if (a == main.labels.end() || b == main.labels.end() || m.cells[i][j].empty()) continue;
-        const std::string& mine = main.cells[size_t(a - main.labels.begin())][size_t(b - main.labels.begin())];
+        const std::string& mine =
+            main.cells[size_t(a - main.labels.begin())][size_t(b - main.labels.begin())];
         bool nvlink = starts_with(mine, "NV") || starts_with(m.cells[i][j], "NV");
         if (mine.empty() || nvlink || mine == m.cells[i][j]) continue;
-        if (!conflicts++) first = fmt::format("{}-{}: {} and {}", m.labels[i], m.labels[j], mine, m.cells[i][j]);
+        if (!conflicts++)
+          first = fmt::format("{}-{}: {} and {}", m.labels[i], m.labels[j], mine, m.cells[i][j]);
       }
   }
   if (conflicts) {
@@ -187,13 +215,29 @@ void add_pasted_facts(const PastedHost& pasted, Facts& f) {
   // Devices that only the matrix names.
   if (!f.matrices.empty())
     for (const auto& [label, name] : f.matrices[0].legend)
-      if (std::none_of(f.rdma.begin(), f.rdma.end(), [&, n = name](const RdmaDevice& d) { return d.name == n; })) {
+      if (std::none_of(f.rdma.begin(), f.rdma.end(),
+                       [&, n = name](const RdmaDevice& d) { return d.name == n; })) {
         RdmaDevice d;
         d.name = name;
         f.rdma.push_back(std::move(d));
       }
   join_by_names(f);
-  std::stable_sort(f.rdma.begin(), f.rdma.end(), [](const RdmaDevice& a, const RdmaDevice& b) { return natural_less(a.name, b.name); });
+  std::stable_sort(f.rdma.begin(), f.rdma.end(),
+                   [](const RdmaDevice& a, const RdmaDevice& b) { return natural_less(a.name, b.name); });
+}
+
+void add_probed_matrices(const Host& host, Facts& f) {
+  auto topo = host.probe("nvidia-smi-topo");
+  if (topo.found && topo.exit_code == 0)
+    for (auto& t : parse_link_matrices(topo.out, "nvidia-smi topo -m"))
+      if (t.refused.empty()) f.matrices.push_back(std::move(t.matrix));
+  for (const char* probe : {"nvidia-smi-p2p-r", "nvidia-smi-p2p-w"}) {
+    auto r = host.probe(probe);
+    auto p2p = r.found && r.exit_code == 0 ? parse_p2p_matrix(r.out) : P2pText{};
+    if (!p2p.found) continue;
+    f.p2p_known = known(true, probe);
+    for (auto& b : p2p.bad_pairs) f.p2p_bad_pairs.push_back(std::move(b));
+  }
 }
 
 Facts facts_of_paste(const PastedHost& pasted, const std::string& shown_name) {

@@ -1,5 +1,5 @@
-// Joins the pieces of one pasted host into Facts: every reader of facts/text_*.h, one after the other, and what
-// they say against each other.
+// Joins the pieces of one pasted host into Facts: every reader of facts/text_*.h, one after the other, and
+// what they say against each other.
 #pragma once
 #include "facts/facts.h"
 #include "host/paste.h"
@@ -11,5 +11,8 @@ void add_pasted_facts(const PastedHost& pasted, Facts& facts);
 
 /// `read_facts` for a paste: only what was pasted is known.
 Facts facts_of_paste(const PastedHost& pasted, const std::string& shown_name);
+
+/// The link matrices that the probes of a live host or a snapshot show, as a second witness beside sysfs.
+void add_probed_matrices(const Host& host, Facts& facts);
 
 }  // namespace ep

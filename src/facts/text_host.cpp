@@ -13,8 +13,12 @@
 namespace ep {
 namespace {
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
-bool all_digits(std::string_view s) { return !s.empty() && std::all_of(s.begin(), s.end(), digit); }
+bool digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool all_digits(std::string_view s) {
+  return !s.empty() && std::all_of(s.begin(), s.end(), digit);
+}
 
 // "580.95.05", "570.133.20", "535.161.08": three groups, or two with three digits in front.
 bool driver_version(std::string_view s) {
@@ -27,7 +31,8 @@ Gpu& gpu_at(Facts& f, int index) {
     if (g.index == index) return g;
   f.gpus.emplace_back();
   f.gpus.back().index = index;
-  std::stable_sort(f.gpus.begin(), f.gpus.end(), [](const Gpu& a, const Gpu& b) { return a.index < b.index; });
+  std::stable_sort(f.gpus.begin(), f.gpus.end(),
+                   [](const Gpu& a, const Gpu& b) { return a.index < b.index; });
   for (auto& g : f.gpus)
     if (g.index == index) return g;
   return f.gpus.back();
@@ -40,17 +45,21 @@ void set_name(Gpu& g, std::string_view name, const std::string& source) {
 }
 
 void set_driver(Facts& f, std::string_view version, const std::string& source) {
-  if (driver_version(version) && !f.driver.version.ok()) f.driver.version = known(std::string(version), source);
+  if (driver_version(version) && !f.driver.version.ok())
+    f.driver.version = known(std::string(version), source);
 }
 
 // "9.0" -> 90.
 std::optional<int> capability(std::string_view s) {
   auto p = split(trim(s), '.');
-  if (p.size() != 2 || !all_digits(p[0]) || !all_digits(p[1]) || p[0].size() > 2 || p[1].size() != 1) return std::nullopt;
+  if (p.size() != 2 || !all_digits(p[0]) || !all_digits(p[1]) || p[0].size() > 2 || p[1].size() != 1)
+    return std::nullopt;
   return int(*parse_int(p[0]) * 10 + *parse_int(p[1]));
 }
 
-bool gpu_name(std::string_view s) { return sm_of_gpu_name(s) != 0 || contains(s, "NVIDIA") || contains(s, "Tesla"); }
+bool gpu_name(std::string_view s) {
+  return sm_of_gpu_name(s) != 0 || contains(s, "NVIDIA") || contains(s, "Tesla");
+}
 
 Netdev& netdev_at(Facts& f, std::string_view name) {
   for (auto& n : f.netdevs)
@@ -60,8 +69,8 @@ Netdev& netdev_at(Facts& f, std::string_view name) {
   return f.netdevs.back();
 }
 
-void add_finding(Facts& f, const char* code, Severity severity, std::string title, const std::string& source, int line,
-                 std::string_view text) {
+void add_finding(Facts& f, const char* code, Severity severity, std::string title, const std::string& source,
+                 int line, std::string_view text) {
   for (auto& old : f.paste.findings)
     if (old.code == code && old.severity == severity) {
       if (old.evidence.size() < 5) old.evidence.push_back({source, line, std::string(text)});
@@ -208,10 +217,12 @@ void read_nvidia_smi_text(std::string_view text, const std::string& source, Fact
     }
     if (q_index >= 0) {
       size_t colon = t.find(':');
-      std::string_view key = trim(t.substr(0, colon)), value = colon == std::string_view::npos ? "" : trim(t.substr(colon + 1));
+      std::string_view key = trim(t.substr(0, colon)),
+                       value = colon == std::string_view::npos ? "" : trim(t.substr(colon + 1));
       if (key == "Product Name") set_name(gpu_at(facts, q_index), value, source);
       if (key == "Fabric") in_fabric = true;
-      if (in_fabric && key == "State") gpu_at(facts, q_index).fabric_state = known(std::string(value), source);
+      if (in_fabric && key == "State")
+        gpu_at(facts, q_index).fabric_state = known(std::string(value), source);
       if (in_fabric && key == "Status") {
         gpu_at(facts, q_index).fabric_status = known(std::string(value), source);
         in_fabric = false;
@@ -296,12 +307,12 @@ void read_lspci(std::string_view text, const std::string& source, Facts& facts) 
     std::string_view rest = trim(t.substr(space));
     PciDevice p;
     p.address = address;
-    int cls = contains(rest, "3D controller") ? 0x030200
-              : contains(rest, "VGA compatible") ? 0x030000
+    int cls = contains(rest, "3D controller")                                                      ? 0x030200
+              : contains(rest, "VGA compatible")                                                   ? 0x030000
               : contains(rest, "Infiniband controller") || contains(rest, "InfiniBand controller") ? 0x020700
-              : contains(rest, "Ethernet controller") ? 0x020000
-              : contains(rest, "Bridge") || contains(rest, "bridge") ? 0x060400
-                                                                     : 0;
+              : contains(rest, "Ethernet controller")                                              ? 0x020000
+              : contains(rest, "Bridge") || contains(rest, "bridge")                               ? 0x060400
+                                                                                                   : 0;
     if (cls == 0 || cls == 0x060400) continue;
     p.device_class = known(cls, source);
     if (contains(rest, "Mellanox")) p.vendor = known(0x15b3, source);
@@ -328,7 +339,8 @@ void read_ip(std::string_view text, const std::string& source, Facts& facts) {
     std::string line = clean_pasted_line(raw);
     auto w = split_ws(line);
     if (w.size() < 2) continue;
-    bool state_word = w[1] == "UP" || w[1] == "DOWN" || w[1] == "UNKNOWN" || w[1] == "LOWERLAYERDOWN" || w[1] == "DORMANT";
+    bool state_word =
+        w[1] == "UP" || w[1] == "DOWN" || w[1] == "UNKNOWN" || w[1] == "LOWERLAYERDOWN" || w[1] == "DORMANT";
     if (state_word && !digit(line[0])) {  // -br
       std::string_view name = w[0].substr(0, w[0].find('@'));
       Netdev& n = netdev_at(facts, name);
@@ -338,13 +350,15 @@ void read_ip(std::string_view text, const std::string& source, Facts& facts) {
       current = nullptr;
       continue;
     }
-    if (all_digits(w[0].substr(0, w[0].size() - 1)) && w[0].back() == ':' && contains(line, "<")) {  // "2: eth0: <...>"
+    if (all_digits(w[0].substr(0, w[0].size() - 1)) && w[0].back() == ':' &&
+        contains(line, "<")) {  // "2: eth0: <...>"
       std::string_view name = w[1].substr(0, w[1].find_first_of(":@"));
       if (name.empty()) continue;
       current = &netdev_at(facts, name);
       for (size_t i = 2; i + 1 < w.size(); ++i) {
         if (w[i] == "mtu")
-          if (auto v = parse_int(w[i + 1]); v && *v > 0 && *v < 1000000) current->mtu = known(int(*v), source);
+          if (auto v = parse_int(w[i + 1]); v && *v > 0 && *v < 1000000)
+            current->mtu = known(int(*v), source);
         if (w[i] == "state") current->operstate = known(lower(w[i + 1]), source);
         if (w[i] == "master") current->master = known(std::string(w[i + 1]), source);
       }
@@ -361,7 +375,8 @@ void read_driver_params(std::string_view text, const std::string& source, Facts&
     if (colon == std::string::npos) continue;
     std::string key(trim(std::string_view(line).substr(0, colon)));
     std::string value = replace_all(std::string(trim(std::string_view(line).substr(colon + 1))), "\"", "");
-    if (key.empty() || key.size() > 64 || !std::all_of(key.begin(), key.end(), [](unsigned char c) { return std::isalnum(c); }))
+    if (key.empty() || key.size() > 64 ||
+        !std::all_of(key.begin(), key.end(), [](unsigned char c) { return std::isalnum(c); }))
       continue;
     ModuleOption o;
     o.name = "NVreg_" + key;
@@ -384,7 +399,8 @@ void read_pci_numa(std::string_view text, const std::string& source, Facts& fact
     std::string address = pci_address(w[0]);
     auto node = parse_int(w[1]);
     if (address.empty() || !node || *node < -1 || *node > 4096) continue;
-    auto it = std::find_if(facts.pci.begin(), facts.pci.end(), [&](const PciDevice& p) { return p.address == address; });
+    auto it = std::find_if(facts.pci.begin(), facts.pci.end(),
+                           [&](const PciDevice& p) { return p.address == address; });
     if (it == facts.pci.end()) {
       PciDevice p;
       p.address = address;
@@ -397,33 +413,39 @@ void read_pci_numa(std::string_view text, const std::string& source, Facts& fact
 }
 
 void read_log_lines(std::string_view text, const std::string& source, Facts& facts) {
-  bool dmabuf_ok = icontains(text, "dmabuf") && (icontains(text, "dmabuf fd: ok") || icontains(text, "dmabuf_mr: ok") ||
-                                                 icontains(text, "dma-buf is available") || icontains(text, "dmabuf: ok"));
+  bool dmabuf_ok =
+      icontains(text, "dmabuf") && (icontains(text, "dmabuf fd: ok") || icontains(text, "dmabuf_mr: ok") ||
+                                    icontains(text, "dma-buf is available") || icontains(text, "dmabuf: ok"));
   bool transport_failed = icontains(text, "poll_cq completion status") || icontains(text, "bad address");
   int line_no = 0;
   for (std::string_view raw : lines(text)) {
     ++line_no;
     std::string line = clean_pasted_line(raw);
     if (icontains(line, "nvidia_peermem") || icontains(line, "nvidia-peermem")) {
-      bool failed = icontains(line, "invalid argument") || icontains(line, "error") || icontains(line, "could not insert");
+      bool failed = icontains(line, "invalid argument") || icontains(line, "error") ||
+                    icontains(line, "could not insert");
       if (failed)
-        add_finding(facts, "peermem_unavailable",
-                    transport_failed || !dmabuf_ok ? Severity::fail : Severity::warn,
-                    dmabuf_ok ? "nvidia_peermem does not load; registration must go through dmabuf, which works here"
-                              : "nvidia_peermem does not load, and nothing shows that dmabuf works",
-                    source, line_no, trim(line));
+        add_finding(
+            facts, "peermem_unavailable", transport_failed || !dmabuf_ok ? Severity::fail : Severity::warn,
+            dmabuf_ok ? "nvidia_peermem does not load; registration must go through dmabuf, which works here"
+                      : "nvidia_peermem does not load, and nothing shows that dmabuf works",
+            source, line_no, trim(line));
     }
     bool uar = contains(line, "IoMemory failed with error=800") || contains(line, "GPU cannot map UAR") ||
-               contains(line, "ibgda_nic_mem_gpu_map failed") || contains(line, "alloc_and_map_qp_uar with GPU as handler failed");
+               contains(line, "ibgda_nic_mem_gpu_map failed") ||
+               contains(line, "alloc_and_map_qp_uar with GPU as handler failed");
     if (uar) {
       bool falls_back = icontains(line, "fallback");
       add_finding(facts, "ibgda_driver_params_missing", falls_back ? Severity::warn : Severity::fail,
-                  falls_back ? "the driver does not let the GPU ring the NIC (PeerMappingOverride is not active); NVSHMEM falls back to the CPU"
-                             : "the driver does not let the GPU ring the NIC: PeerMappingOverride is not active",
+                  falls_back
+                      ? "the driver does not let the GPU ring the NIC (PeerMappingOverride is not active); "
+                        "NVSHMEM falls back to the CPU"
+                      : "the driver does not let the GPU ring the NIC: PeerMappingOverride is not active",
                   source, line_no, trim(line));
     }
     if (contains(line, "is not enumerated as an mlx5 device"))
-      add_finding(facts, "prefix_not_mlx5", Severity::warn, "NVSHMEM skipped devices by their name", source, line_no, trim(line));
+      add_finding(facts, "prefix_not_mlx5", Severity::warn, "NVSHMEM skipped devices by their name", source,
+                  line_no, trim(line));
     if (starts_with(trim(line), "nvidia driver:")) continue;
   }
 }
@@ -438,7 +460,9 @@ void read_environment(std::string_view text, const std::string& source, Facts& f
     size_t eq = t.find('=');
     if (eq == std::string_view::npos || eq == 0 || eq > 100) continue;
     std::string_view key = t.substr(0, eq);
-    if (!std::all_of(key.begin(), key.end(), [](unsigned char c) { return std::isupper(c) || digit(char(c)) || c == '_'; })) continue;
+    if (!std::all_of(key.begin(), key.end(),
+                     [](unsigned char c) { return std::isupper(c) || digit(char(c)) || c == '_'; }))
+      continue;
     std::string_view value = trim(t.substr(eq + 1));
     if (value.size() >= 2 && (value[0] == '"' || value[0] == '\'') && value.back() == value[0])
       value = value.substr(1, value.size() - 2);

@@ -1,5 +1,6 @@
-// Reads pasted outputs of everything that is not RDMA: nvidia-smi in its forms, collect_env reports, lspci, ip,
-// driver parameters, log lines that decide a topology question. Each adds to Facts what the text shows. Pure.
+// Reads pasted outputs of everything that is not RDMA: nvidia-smi in its forms, collect_env reports, lspci,
+// ip, driver parameters, log lines that decide a topology question. Each adds to Facts what the text shows.
+// Pure.
 #pragma once
 #include <string>
 #include <string_view>

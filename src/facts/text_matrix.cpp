@@ -15,8 +15,12 @@ namespace {
 
 constexpr size_t kMaxLabels = 512;  // 64 GPUs and 448 functions: more is not a host
 
-bool digit(char c) { return c >= '0' && c <= '9'; }
-bool word_char(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-'; }
+bool digit(char c) {
+  return c >= '0' && c <= '9';
+}
+bool word_char(char c) {
+  return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-';
+}
 
 size_t digits_at(std::string_view s, size_t i) {
   size_t n = 0;
@@ -238,10 +242,10 @@ void fill_cells(const Table& t, MatrixText& out, const std::string& source) {
     bool diagonal = size_t(i) < have ? row.cells[size_t(i)] == "X" : true;
     long selves = std::count(row.cells.begin(), row.cells.end(), "X");
     if (have > n || !diagonal || selves > 1 || (have < n && (!ended || (is_gpu && size_t(i) >= have)))) {
-      out.findings.push_back(note("paste_damaged", Severity::warn,
-                                  fmt::format("row {} has {} cells, {} were expected; the row is not used",
-                                              row.label, have, n),
-                                  source, row.line, row.label));
+      out.findings.push_back(
+          note("paste_damaged", Severity::warn,
+               fmt::format("row {} has {} cells, {} were expected; the row is not used", row.label, have, n),
+               source, row.line, row.label));
       continue;
     }
     if (have < n) {
@@ -256,10 +260,11 @@ void fill_cells(const Table& t, MatrixText& out, const std::string& source) {
     read_affinity(row, t.header.has_gpu_numa, m);
   }
   if (glued || t.header.glued)
-    out.findings.push_back(note("paste_damaged", Severity::info,
-                                fmt::format("separators were lost in {} rows{}; cells were read by their names",
-                                            glued, t.header.glued ? " and in the header" : ""),
-                                source, t.line));
+    out.findings.push_back(
+        note("paste_damaged", Severity::info,
+             fmt::format("separators were lost in {} rows{}; cells were read by their names", glued,
+                         t.header.glued ? " and in the header" : ""),
+             source, t.line));
 }
 
 void mirror(MatrixText& out, const std::string& source) {
@@ -279,10 +284,10 @@ void mirror(MatrixText& out, const std::string& source) {
       }
     }
   if (conflicts)
-    out.findings.push_back(note("topo_contradiction", Severity::warn,
-                                fmt::format("{} pairs of cells disagree with their mirror; they are not used",
-                                            conflicts),
-                                source, 0, first));
+    out.findings.push_back(
+        note("topo_contradiction", Severity::warn,
+             fmt::format("{} pairs of cells disagree with their mirror; they are not used", conflicts),
+             source, 0, first));
 }
 
 void read_legend(const std::vector<std::pair<std::string, std::string>>& pairs, MatrixText& out,
@@ -292,8 +297,8 @@ void read_legend(const std::vector<std::pair<std::string, std::string>>& pairs, 
   for (const auto& [label, name] : pairs) {
     if (index_of(m.labels, label) < 0) {
       out.findings.push_back(note("legend_contradiction", Severity::warn,
-                                  fmt::format("the legend names {}, which the table does not have", label), source,
-                                  0, label + ": " + name));
+                                  fmt::format("the legend names {}, which the table does not have", label),
+                                  source, 0, label + ": " + name));
       continue;
     }
     auto [it, fresh] = m.legend.emplace(label, name);
@@ -302,9 +307,9 @@ void read_legend(const std::vector<std::pair<std::string, std::string>>& pairs, 
   }
   for (const auto& [name, count] : uses)
     if (count > 1) {
-      out.findings.push_back(note("legend_contradiction", Severity::warn,
-                                  fmt::format("the legend gives the name {} more than once; it is not used", name),
-                                  source));
+      out.findings.push_back(
+          note("legend_contradiction", Severity::warn,
+               fmt::format("the legend gives the name {} more than once; it is not used", name), source));
       for (auto it = m.legend.begin(); it != m.legend.end();)
         it = it->second == name ? m.legend.erase(it) : std::next(it);
     }
@@ -325,7 +330,8 @@ MatrixText finish(const Table& t, const std::vector<std::pair<std::string, std::
     if (index_of(m.labels, l) < 0)
       m.labels.push_back(l);
     else
-      out.findings.push_back(note("paste_damaged", Severity::warn, "the header names " + l + " twice", source, t.line));
+      out.findings.push_back(
+          note("paste_damaged", Severity::warn, "the header names " + l + " twice", source, t.line));
   fill_cells(t, out, source);
   mirror(out, source);
   read_legend(legend, out, source);
@@ -341,7 +347,8 @@ MatrixText finish(const Table& t, const std::vector<std::pair<std::string, std::
   if (gpu_rows < gpus) {
     m.cut = true;
     out.findings.push_back(note("paste_truncated", Severity::warn,
-                                fmt::format("{} GPU rows for {} GPU columns", gpu_rows, gpus), source, t.line));
+                                fmt::format("{} GPU rows for {} GPU columns", gpu_rows, gpus), source,
+                                t.line));
   }
   m.old_format = others > 0 && numbered == 0;
   if (m.old_format)
@@ -373,7 +380,9 @@ void legend_pairs(std::string_view line, std::vector<std::pair<std::string, std:
 
 }  // namespace
 
-bool is_link_class(std::string_view token) { return !token.empty() && class_at(token, 0) == token.size(); }
+bool is_link_class(std::string_view token) {
+  return !token.empty() && class_at(token, 0) == token.size();
+}
 
 std::vector<MatrixText> parse_link_matrices(std::string_view text, const std::string& source) {
   std::vector<MatrixText> out;

@@ -15,7 +15,7 @@ namespace ep {
 struct MatrixText {
   LinkMatrix matrix;
   std::vector<Finding> findings;  ///< paste_damaged, paste_truncated, old_driver_format, contradictions
-  std::string refused;            ///< why this table is not ours (another vendor's tool); matrix is empty then
+  std::string refused;  ///< why this table is not ours (another vendor's tool); matrix is empty then
 };
 
 /// Every table in `text`, in order. `source` goes into the evidence of findings; "-mp" in it marks `-mp`.

@@ -1,5 +1,5 @@
-// Reads what RDMA tools print into devices: ibv_devinfo, ibstat, ibstatus, ibdev2netdev, rdma link, show_gids,
-// raw GID files, lists of names. Pure. Not here: which device is fit for EP (facts/topology.h).
+// Reads what RDMA tools print into devices: ibv_devinfo, ibstat, ibstatus, ibdev2netdev, rdma link,
+// show_gids, raw GID files, lists of names. Pure. Not here: which device is fit for EP (facts/topology.h).
 #pragma once
 #include <string>
 #include <string_view>

@@ -1,6 +1,6 @@
-// Reads the trees that tools write: NCCL topology XML (files and dumps), hwloc XML, lstopo's outline. Each becomes
-// PCI devices with their chain of bridges, GPUs and RDMA devices, so that distances are computed as from sysfs.
-// The XML reader is our own, small and forgiving: cut files give what stands before the cut.
+// Reads the trees that tools write: NCCL topology XML (files and dumps), hwloc XML, lstopo's outline. Each
+// becomes PCI devices with their chain of bridges, GPUs and RDMA devices, so that distances are computed as
+// from sysfs. The XML reader is our own, small and forgiving: cut files give what stands before the cut.
 #pragma once
 #include <string>
 #include <string_view>
@@ -21,8 +21,8 @@ struct XmlNode {
   std::string_view get(std::string_view attribute) const;
 };
 
-/// The tree below a nameless root. Never fails: comments, declarations and text are skipped, open elements are
-/// closed at the end (`cut` says so). At most 200,000 elements and 64 levels.
+/// The tree below a nameless root. Never fails: comments, declarations and text are skipped, open elements
+/// are closed at the end (`cut` says so). At most 200,000 elements and 64 levels.
 struct XmlText {
   XmlNode root;
   bool cut = false;
@@ -35,16 +35,16 @@ struct PciTreeText {
   std::vector<RdmaDevice> rdma;
   std::vector<Finding> findings;
   bool found = false;
-  bool is_static = false;     ///< written by hand: no GPU elements; groups only
-  bool has_names = false;     ///< RDMA devices have names; else PCI addresses stand for them
+  bool is_static = false;  ///< written by hand: no GPU elements; groups only
+  bool has_names = false;  ///< RDMA devices have names; else PCI addresses stand for them
 };
 
 PciTreeText parse_nccl_xml(std::string_view text, const std::string& source);
 PciTreeText parse_hwloc_xml(std::string_view text, const std::string& source);
 PciTreeText parse_lstopo_outline(std::string_view text, const std::string& source);
 
-/// "00000000:1B:00.0", "1b:00.0", "0000:1b:00.0" -> "0000:1b:00.0"; domains above ffff keep their digits. Empty
-/// when it is no PCI address.
+/// "00000000:1B:00.0", "1b:00.0", "0000:1b:00.0" -> "0000:1b:00.0"; domains above ffff keep their digits.
+/// Empty when it is no PCI address.
 std::string pci_address(std::string_view text);
 
 /// Compute capability (90 = 9.0) of a GPU by its marketing name or PCI device id; 0 when unknown.

@@ -13,13 +13,20 @@ namespace ep {
 
 std::string_view to_string(LinkClass c) {
   switch (c) {
-    case LinkClass::self: return "X";
-    case LinkClass::pix: return "PIX";
-    case LinkClass::pxb: return "PXB";
-    case LinkClass::phb: return "PHB";
-    case LinkClass::node: return "NODE";
-    case LinkClass::sys: return "SYS";
-    case LinkClass::unknown: break;
+    case LinkClass::self:
+      return "X";
+    case LinkClass::pix:
+      return "PIX";
+    case LinkClass::pxb:
+      return "PXB";
+    case LinkClass::phb:
+      return "PHB";
+    case LinkClass::node:
+      return "NODE";
+    case LinkClass::sys:
+      return "SYS";
+    case LinkClass::unknown:
+      break;
   }
   return "?";
 }
@@ -37,12 +44,18 @@ LinkClass link_class(std::string_view t) {
 int distance_weight(LinkClass c) {
   switch (c) {
     case LinkClass::self:
-    case LinkClass::pix: return 0;
-    case LinkClass::pxb: return 1;
-    case LinkClass::phb: return 4;
-    case LinkClass::node: return 6;
-    case LinkClass::sys: return 20;
-    case LinkClass::unknown: break;
+    case LinkClass::pix:
+      return 0;
+    case LinkClass::pxb:
+      return 1;
+    case LinkClass::phb:
+      return 4;
+    case LinkClass::node:
+      return 6;
+    case LinkClass::sys:
+      return 20;
+    case LinkClass::unknown:
+      break;
   }
   return 40;
 }
@@ -82,16 +95,36 @@ Finding& TopologyWork::say(const char* code, Severity severity, std::string titl
 }
 
 bool TopologyWork::said(std::string_view code) const {
-  return std::any_of(out.findings.begin(), out.findings.end(), [&](const Finding& f) { return f.code == code; });
+  return std::any_of(out.findings.begin(), out.findings.end(),
+                     [&](const Finding& f) { return f.code == code; });
 }
 
 Verdict topology_verdict(const std::vector<Finding>& findings) {
-  // Warnings that limit what can be claimed or reached. Others (names, order, GID index) are solved by what epready prints.
-  static const std::set<std::string> kLimits = {
-      "no_legend", "paste_truncated", "topo_flat_phb", "topo_flat_sys", "nic_shared", "no_near_nic", "container_partial_gpus",
-      "container_hidden_nics", "vf_present", "no_rdma", "gid_differs_per_host", "gid_differs_per_device", "gid_linklocal_only",
-      "ibgda_driver_params_missing", "peermem_unavailable", "tie_unresolved", "gpu_count_unusual", "piece_contradiction",
-      "topo_contradiction", "legend_contradiction", "distance_contradiction", "host_differs", "paste_damaged"};
+  // Warnings that limit what can be claimed or reached. Others (names, order, GID index) are solved by what
+  // epready prints.
+  static const std::set<std::string> kLimits = {"no_legend",
+                                                "paste_truncated",
+                                                "topo_flat_phb",
+                                                "topo_flat_sys",
+                                                "nic_shared",
+                                                "no_near_nic",
+                                                "container_partial_gpus",
+                                                "container_hidden_nics",
+                                                "vf_present",
+                                                "no_rdma",
+                                                "gid_differs_per_host",
+                                                "gid_differs_per_device",
+                                                "gid_linklocal_only",
+                                                "ibgda_driver_params_missing",
+                                                "peermem_unavailable",
+                                                "tie_unresolved",
+                                                "gpu_count_unusual",
+                                                "piece_contradiction",
+                                                "topo_contradiction",
+                                                "legend_contradiction",
+                                                "distance_contradiction",
+                                                "host_differs",
+                                                "paste_damaged"};
   Verdict v = Verdict::pass;
   for (const auto& f : findings) {
     if (f.severity == Severity::fail) return Verdict::fail;
@@ -113,7 +146,8 @@ void write_strings(Topology& t) {
       nccl.push_back(name + ":1");
     }
   }
-  // PE i takes entry i of the expanded list: GPUs must be 0..n-1, and a device that comes back breaks the runs.
+  // PE i takes entry i of the expanded list: GPUs must be 0..n-1, and a device that comes back breaks the
+  // runs.
   bool runs_ok = true;
   int expected = 0, count = 0;
   std::string current;
@@ -150,8 +184,8 @@ Topology read_topology(const Facts& facts) {
   // Damage in one copy of a table does not count when another copy is whole.
   bool whole = !facts.matrices.empty() && !facts.matrices[0].cut;
   for (const auto& f : facts.paste.findings) {
-    bool about_copy = (f.code == "paste_truncated" || f.code == "paste_damaged") && whole && !f.evidence.empty() &&
-                      f.evidence[0].source != facts.matrices[0].source;
+    bool about_copy = (f.code == "paste_truncated" || f.code == "paste_damaged") && whole &&
+                      !f.evidence.empty() && f.evidence[0].source != facts.matrices[0].source;
     w.out.findings.push_back(f);
     if (about_copy) w.out.findings.back().severity = Severity::info;
   }
@@ -163,7 +197,8 @@ Topology read_topology(const Facts& facts) {
   judge_names(w);
   write_strings(w.out);
   auto& findings = w.out.findings;
-  std::stable_sort(findings.begin(), findings.end(), [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
+  std::stable_sort(findings.begin(), findings.end(),
+                   [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
   w.out.verdict = topology_verdict(findings);
   return std::move(w.out);
 }

@@ -1,5 +1,6 @@
-// See topology_assign.h. Min-cost flow source -> GPU -> NIC -> card -> sink. The k-th GPU on a NIC or card costs k,
-// so evenness falls out of the optimum; costs are compared lexicographically, which an ordered group allows.
+// See topology_assign.h. Min-cost flow source -> GPU -> NIC -> card -> sink. The k-th GPU on a NIC or card
+// costs k, so evenness falls out of the optimum; costs are compared lexicographically, which an ordered group
+// allows.
 #include "facts/topology_assign.h"
 
 #include <algorithm>
@@ -17,7 +18,8 @@ struct Cost {
   bool operator<(const Cost& o) const { return a != o.a ? a < o.a : b < o.b; }
 };
 
-constexpr int64_t kDistance = int64_t(1) << 32, kCard = int64_t(1) << 16, kNic = 1;  // up to 362 GPUs without carry
+constexpr int64_t kDistance = int64_t(1) << 32, kCard = int64_t(1) << 16,
+                  kNic = 1;  // up to 362 GPUs without carry
 constexpr int64_t kRail = int64_t(1) << 32;
 
 struct Edge {
@@ -40,8 +42,10 @@ class Flow {
   Cost marginal(const Edge& e) const {
     Cost c = e.cost;
     if (e.step) {
-      if (e.cap > 0) c.a += e.step * e.flow;
-      else c.a -= e.step * (edges_[size_t(e.back)].flow - 1);
+      if (e.cap > 0)
+        c.a += e.step * e.flow;
+      else
+        c.a -= e.step * (edges_[size_t(e.back)].flow - 1);
     }
     return c;
   }
@@ -67,8 +71,10 @@ class Flow {
         via[size_t(e.to)] = i;
         if (!queued[size_t(e.to)]) {
           queued[size_t(e.to)] = 1;
-          if (!queue.empty() && d < dist[size_t(queue.front())]) queue.push_front(e.to);
-          else queue.push_back(e.to);
+          if (!queue.empty() && d < dist[size_t(queue.front())])
+            queue.push_front(e.to);
+          else
+            queue.push_back(e.to);
         }
       }
     }
@@ -76,8 +82,10 @@ class Flow {
     for (int v = t; v != s;) {
       Edge& e = edges_[size_t(via[size_t(v)])];
       Edge& back = edges_[size_t(e.back)];
-      if (e.cap > 0) ++e.flow;
-      else --back.flow;
+      if (e.cap > 0)
+        ++e.flow;
+      else
+        --back.flow;
       v = back.to;
     }
     return true;
@@ -100,7 +108,8 @@ std::vector<int> assign_nics(const AssignProblem& p) {
   std::sort(cards.begin(), cards.end());
   cards.erase(std::unique(cards.begin(), cards.end()), cards.end());
   const int num_cards = int(cards.size());
-  const int s = 0, first_gpu = 1, first_nic = 1 + gpus, first_card = first_nic + nics, t = first_card + num_cards;
+  const int s = 0, first_gpu = 1, first_nic = 1 + gpus, first_card = first_nic + nics,
+            t = first_card + num_cards;
   Flow flow(t + 1);
   std::vector<std::pair<int, std::pair<int, int>>> choice;  // edge -> gpu, nic
   int next_edge = 0;

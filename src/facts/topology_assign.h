@@ -1,5 +1,5 @@
-// Exact assignment of GPUs to NICs: least total distance, then even use of cards, then of NICs, then lowest rail
-// order. Knows numbers only.
+// Exact assignment of GPUs to NICs: least total distance, then even use of cards, then of NICs, then lowest
+// rail order. Knows numbers only.
 #pragma once
 #include <vector>
 
@@ -11,8 +11,9 @@ struct AssignProblem {
   int max_gpus_per_nic = 1;
 };
 
-/// NIC of each GPU, -1 where none is left under the constraint. As many GPUs as possible are served. Deterministic.
-/// Successive shortest paths with convex arcs for cards and NICs: exact; 32 GPUs x 64 NICs take well under 5 ms.
+/// NIC of each GPU, -1 where none is left under the constraint. As many GPUs as possible are served.
+/// Deterministic. Successive shortest paths with convex arcs for cards and NICs: exact; 32 GPUs x 64 NICs
+/// take well under 5 ms.
 std::vector<int> assign_nics(const AssignProblem& problem);
 
 /// The smallest max_gpus_per_nic that serves every GPU; 0 when some GPU has no allowed NIC at all.

@@ -1,5 +1,5 @@
-// Step one of the topology: GPUs, NICs and every distance, from sysfs paths where they are, from a printed matrix
-// where they are not. Both present on a live host and different: said, sysfs wins.
+// Step one of the topology: GPUs, NICs and every distance, from sysfs paths where they are, from a printed
+// matrix where they are not. Both present on a live host and different: said, sysfs wins.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,9 +30,11 @@ std::string layer_of_netdev(std::string_view n) {
 
 // Names by udev's rules and by operators' habits tell the link layer.
 std::string layer_of_name(std::string_view n) {
-  if (starts_with(n, "roce") || starts_with(n, "mlx5_bond") || starts_with(n, "mlx5_eth") || starts_with(n, "mlx5_an"))
+  if (starts_with(n, "roce") || starts_with(n, "mlx5_bond") || starts_with(n, "mlx5_eth") ||
+      starts_with(n, "mlx5_an"))
     return "Ethernet";
-  if (starts_with(n, "ibp") || starts_with(n, "ibP") || starts_with(n, "ibs") || starts_with(n, "ibo") || starts_with(n, "mlx5_ib"))
+  if (starts_with(n, "ibp") || starts_with(n, "ibP") || starts_with(n, "ibs") || starts_with(n, "ibo") ||
+      starts_with(n, "mlx5_ib"))
     return "InfiniBand";
   return {};
 }
@@ -46,16 +48,20 @@ const Netdev* netdev_of(const Facts& f, const std::string& name) {
 std::string port_state(const Facts& f, const RdmaDevice& d, const std::string& layer) {
   bool up = false, down = false;
   for (const auto& p : d.ports) {
-    if (p.state.ok()) (*p.state == "ACTIVE" ? up : down) = true;
-    else if (p.phys_state.ok() && *p.phys_state != "LinkUp") down = true;
+    if (p.state.ok())
+      (*p.state == "ACTIVE" ? up : down) = true;
+    else if (p.phys_state.ok() && *p.phys_state != "LinkUp")
+      down = true;
   }
   if (up) return "up";
   if (down) return "down";
   if (layer == "InfiniBand") return {};  // the netdev is IPoIB, not the port
   for (const auto& name : d.netdevs)
     if (const Netdev* n = netdev_of(f, name); n && n->operstate.ok()) {
-      if (*n->operstate == "up") up = true;
-      else if (*n->operstate == "down" || *n->operstate == "lowerlayerdown") down = true;
+      if (*n->operstate == "up")
+        up = true;
+      else if (*n->operstate == "down" || *n->operstate == "lowerlayerdown")
+        down = true;
     }
   return up ? "up" : down ? "down" : "";
 }
@@ -125,16 +131,18 @@ void add_gpus(TopologyWork& w, const LinkMatrix* m) {
   }
 }
 
-// Names for matrix labels: the legend; else, when a complete listing has as many devices as the matrix has NIC
-// columns, natural order, said as a guess; else the label itself.
-std::vector<std::pair<std::string, std::string>> names_of_labels(TopologyWork& w, const LinkMatrix& m, bool& guessed) {
+// Names for matrix labels: the legend; else, when a complete listing has as many devices as the matrix has
+// NIC columns, natural order, said as a guess; else the label itself.
+std::vector<std::pair<std::string, std::string>> names_of_labels(TopologyWork& w, const LinkMatrix& m,
+                                                                 bool& guessed) {
   std::vector<std::string> labels;
   for (const auto& l : m.labels)
     if (!starts_with(l, "GPU")) labels.push_back(l);
   std::vector<std::pair<std::string, std::string>> out;
   std::vector<std::string> listed;
   for (const auto& d : w.facts.rdma) listed.push_back(d.name);
-  bool none_named = std::none_of(labels.begin(), labels.end(), [&](const auto& l) { return m.legend.count(l) > 0; });
+  bool none_named =
+      std::none_of(labels.begin(), labels.end(), [&](const auto& l) { return m.legend.count(l) > 0; });
   guessed = none_named && !labels.empty() && listed.size() == labels.size() && labels.size() > 1;
   for (size_t i = 0; i < labels.size(); ++i) {
     auto it = m.legend.find(labels[i]);
@@ -143,19 +151,24 @@ std::vector<std::pair<std::string, std::string>> names_of_labels(TopologyWork& w
   return out;
 }
 
-void check_against_matrix(TopologyWork& w, const LinkMatrix& m, const std::vector<int>& gpu_row, const std::vector<int>& nic_col) {
+void check_against_matrix(TopologyWork& w, const LinkMatrix& m, const std::vector<int>& gpu_row,
+                          const std::vector<int>& nic_col) {
   int differ = 0;
   std::string first;
   for (size_t g = 0; g < gpu_row.size(); ++g)
     for (size_t n = 0; n < nic_col.size(); ++n) {
       if (gpu_row[g] < 0 || nic_col[n] < 0) continue;
-      LinkClass printed = link_class(m.cells[size_t(gpu_row[g])][size_t(nic_col[n])]), mine = w.out.gpu_nic[g][n];
-      if (printed == LinkClass::unknown || mine == LinkClass::unknown || is_near(printed) == is_near(mine)) continue;
+      LinkClass printed = link_class(m.cells[size_t(gpu_row[g])][size_t(nic_col[n])]),
+                mine = w.out.gpu_nic[g][n];
+      if (printed == LinkClass::unknown || mine == LinkClass::unknown || is_near(printed) == is_near(mine))
+        continue;
       if (!differ++)
-        first = fmt::format("GPU{} {}: {} by sysfs, {} by nvidia-smi", w.out.gpus[g].index, w.out.nics[n].name, to_string(mine), to_string(printed));
+        first = fmt::format("GPU{} {}: {} by sysfs, {} by nvidia-smi", w.out.gpus[g].index,
+                            w.out.nics[n].name, to_string(mine), to_string(printed));
     }
   if (differ) {
-    auto& f = w.say("distance_contradiction", Severity::warn, fmt::format("sysfs and nvidia-smi disagree on {} distances; sysfs is used", differ));
+    auto& f = w.say("distance_contradiction", Severity::warn,
+                    fmt::format("sysfs and nvidia-smi disagree on {} distances; sysfs is used", differ));
     f.evidence.push_back({"nvidia-smi topo -m", 0, first});
   }
 }
@@ -167,6 +180,11 @@ LinkClass pci_distance(const PciDevice& a, const PciDevice& b) {
   auto chain = [](const PciDevice& d) {
     auto p = d.path;
     if (!p.empty() && p.back() == d.address) p.pop_back();
+    // Hyper-V and Arm firmware hang host bridges below nodes of their own: the bridge is the root.
+    auto root = std::find_if(p.begin(), p.end(), [](const std::string& s) {
+      return starts_with(s, "pci") && s.size() > 6 && contains(s, ":");
+    });
+    if (root != p.end()) p.erase(p.begin(), root);
     return p;
   };
   auto pa = chain(a), pb = chain(b);
@@ -192,7 +210,8 @@ void build_devices(TopologyWork& w) {
   for (const auto& d : f.rdma) t.nics.push_back(nic_of(f, d));
   std::vector<int> nic_col(t.nics.size(), -1);
   for (const auto& [label, name] : label_names) {
-    auto it = std::find_if(t.nics.begin(), t.nics.end(), [&, n = name](const TopologyNic& x) { return x.name == n; });
+    auto it = std::find_if(t.nics.begin(), t.nics.end(),
+                           [&, n = name](const TopologyNic& x) { return x.name == n; });
     if (it == t.nics.end()) {
       TopologyNic n;
       n.name = name;
@@ -214,7 +233,9 @@ void build_devices(TopologyWork& w) {
   for (auto& g : t.gpus) gpu_row.push_back(m ? find_label(*m, "GPU" + std::to_string(g.index)) : -1);
 
   const bool paths_first = f.host_kind != "paste";
-  auto printed = [&](int i, int j) { return m && i >= 0 && j >= 0 ? link_class(m->cells[size_t(i)][size_t(j)]) : LinkClass::unknown; };
+  auto printed = [&](int i, int j) {
+    return m && i >= 0 && j >= 0 ? link_class(m->cells[size_t(i)][size_t(j)]) : LinkClass::unknown;
+  };
   auto measured = [&](const std::string& a, const std::string& b) {
     const PciDevice *pa = pci_of(f, a), *pb = pci_of(f, b);
     return pa && pb ? pci_distance(*pa, *pb) : LinkClass::unknown;
@@ -236,22 +257,27 @@ void build_devices(TopologyWork& w) {
     w.has_distances |= any;
     if (m && !label_names.empty() && !any) t.gpus[g].row_known = false;
     for (size_t h = 0; h < t.gpus.size(); ++h)
-      if (m && gpu_row[g] >= 0 && gpu_row[h] >= 0) t.gpu_gpu[g][h] = m->cells[size_t(gpu_row[g])][size_t(gpu_row[h])];
+      if (m && gpu_row[g] >= 0 && gpu_row[h] >= 0)
+        t.gpu_gpu[g][h] = m->cells[size_t(gpu_row[g])][size_t(gpu_row[h])];
   }
   for (size_t g = 0; g < t.gpus.size(); ++g) w.rows_missing |= w.has_distances && !t.gpus[g].row_known;
   for (size_t a = 0; a < t.nics.size(); ++a)
     for (size_t b = 0; b < t.nics.size(); ++b)
       if (a != b) {
-        t.nic_nic[a][b] = pick(measured(t.nics[a].address, t.nics[b].address), printed(nic_col[a], nic_col[b]));
+        t.nic_nic[a][b] =
+            pick(measured(t.nics[a].address, t.nics[b].address), printed(nic_col[a], nic_col[b]));
         w.nic_cells |= t.nic_nic[a][b] != LinkClass::unknown;
       }
   t.nvlink_shown = m && !m->pcie_only && t.gpus.size() > 1;
   if (paths_first && m) check_against_matrix(w, *m, gpu_row, nic_col);
   if (m && !label_names.empty() && !m->old_format &&
       std::any_of(label_names.begin(), label_names.end(), [](const auto& p) { return p.first == p.second; }))
-    w.say("no_legend", Severity::warn, "the NIC legend is missing: NICn labels are no device names, and no environment string can be made");
+    w.say(
+        "no_legend", Severity::warn,
+        "the NIC legend is missing: NICn labels are no device names, and no environment string can be made");
   else if (guessed)
-    w.say("no_legend", Severity::info, "the NIC legend is missing; names were joined to labels by their order, which is only usual");
+    w.say("no_legend", Severity::info,
+          "the NIC legend is missing; names were joined to labels by their order, which is only usual");
 }
 
 }  // namespace ep

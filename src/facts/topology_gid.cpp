@@ -1,5 +1,5 @@
-// Step four: GID index for RoCE. RoCE v2, an address that is routed (IPv4 before IPv6), on the device's own netdev,
-// lowest index. Nothing on InfiniBand. Pinned only where the library at hand would choose worse.
+// Step four: GID index for RoCE. RoCE v2, an address that is routed (IPv4 before IPv6), on the device's own
+// netdev, lowest index. Nothing on InfiniBand. Pinned only where the library at hand would choose worse.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,7 +27,9 @@ struct Pick {
 Pick pick_gid(const RdmaDevice& d) {
   Pick best;
   std::set<GidKind> families;
-  auto rank = [](GidKind k) { return k == GidKind::ipv4 ? 3 : k == GidKind::ipv6 ? 2 : k == GidKind::link_local ? 1 : 0; };
+  auto rank = [](GidKind k) {
+    return k == GidKind::ipv4 ? 3 : k == GidKind::ipv6 ? 2 : k == GidKind::link_local ? 1 : 0;
+  };
   for (const auto& p : d.ports)
     for (size_t k = 0; k < p.gids.size(); ++k) {
       if (!is_v2(p.gids, k)) continue;
@@ -64,11 +66,19 @@ void note_tables(TopologyWork& w) {
         index0 |= p.gids.front().index == 0 && gid_kind(p.gids.front().gid) == GidKind::link_local;
       }
   }
-  if (not3) w.say("gid_not_3", Severity::warn, "the right GID index is not 3 here; recipes that pin 3 take a wrong or absent entry");
-  if (sparse) w.say("gid_sparse", Severity::info, "the GID tables do not start at 0: lower entries belong to another network namespace");
-  if (index0) w.say("gid_index0_default", Severity::info, "index 0 is a link-local RoCE v1 entry: libraries that default to 0 reach nobody");
+  if (not3)
+    w.say("gid_not_3", Severity::warn,
+          "the right GID index is not 3 here; recipes that pin 3 take a wrong or absent entry");
+  if (sparse)
+    w.say("gid_sparse", Severity::info,
+          "the GID tables do not start at 0: lower entries belong to another network namespace");
+  if (index0)
+    w.say("gid_index0_default", Severity::info,
+          "index 0 is a link-local RoCE v1 entry: libraries that default to 0 reach nobody");
   if (values.size() > 1)
-    w.say("gid_differs_per_device", Severity::warn, "the right GID index differs between the devices of this host: one number fits none of the variables");
+    w.say("gid_differs_per_device", Severity::warn,
+          "the right GID index differs between the devices of this host: one number fits none of the "
+          "variables");
 }
 
 void note_subnets(TopologyWork& w) {
@@ -81,7 +91,9 @@ void note_subnets(TopologyWork& w) {
   for (const auto& [net, devs] : nets)
     if (devs.size() > 1) {
       auto& f = w.say("same_subnet_rails", Severity::warn,
-                      fmt::format("{} have addresses in one subnet: rails need subnets of their own, or arp_ignore and policy routing", join(devs, ", ")));
+                      fmt::format("{} have addresses in one subnet: rails need subnets of their own, or "
+                                  "arp_ignore and policy routing",
+                                  join(devs, ", ")));
       f.evidence.push_back({"GID table", 0, net + ".0/24"});
       return;
     }
@@ -91,7 +103,8 @@ void note_subnets(TopologyWork& w) {
 
 GidKind gid_kind(const std::string& g) {
   if (g.size() != 39) return GidKind::none;
-  if (starts_with(g, "fe8") || starts_with(g, "fe9") || starts_with(g, "fea") || starts_with(g, "feb")) return GidKind::link_local;
+  if (starts_with(g, "fe8") || starts_with(g, "fe9") || starts_with(g, "fea") || starts_with(g, "feb"))
+    return GidKind::link_local;
   if (starts_with(g, "0000:0000:0000:0000:0000:ffff:")) {
     std::string a = g.substr(30, 2), b = g.substr(32, 2);
     if (a == "a9" && b == "fe") return GidKind::link_local;  // 169.254/16
@@ -111,12 +124,17 @@ void choose_gids(TopologyWork& w) {
     bool relevant = any_usable ? n.usable : (n.role == "down" || n.role == "no-gid" || n.role == "hidden");
     if (!relevant) continue;
     any = true;
-    if (n.link_layer == "Ethernet") eth = true;
-    else if (n.link_layer == "InfiniBand") ib = true;
-    else unknown = true;
+    if (n.link_layer == "Ethernet")
+      eth = true;
+    else if (n.link_layer == "InfiniBand")
+      ib = true;
+    else
+      unknown = true;
   }
-  if (eth) c.needed = true;
-  else if (!any || (ib && !unknown)) c.needed = false;
+  if (eth)
+    c.needed = true;
+  else if (!any || (ib && !unknown))
+    c.needed = false;
   if (ib && !eth && !unknown) {
     c.reason = "InfiniBand: there is no GID to choose";
     return;
@@ -142,10 +160,16 @@ void choose_gids(TopologyWork& w) {
   c.ipv6 = !c.per_device.empty() && all_v6;
   note_tables(w);
   note_subnets(w);
-  if (two) w.say("gid_two_candidates", Severity::info, "an IPv4 and a global IPv6 entry are both routed; the IPv4 one is named, the other serves an IPv6-only fabric");
+  if (two)
+    w.say("gid_two_candidates", Severity::info,
+          "an IPv4 and a global IPv6 entry are both routed; the IPv4 one is named, the other serves an "
+          "IPv6-only fabric");
   if (c.ipv6)
-    w.say("gid_ipv6_only", Severity::warn, "only IPv6 entries are routed: set NVSHMEM_IB_ADDR_FAMILY and NCCL_IB_ADDR_FAMILY to AF_INET6");
-  if (local_only) w.say("gid_linklocal_only", Severity::warn, "some devices have link-local RoCE v2 entries only: they reach one L2 segment at best");
+    w.say("gid_ipv6_only", Severity::warn,
+          "only IPv6 entries are routed: set NVSHMEM_IB_ADDR_FAMILY and NCCL_IB_ADDR_FAMILY to AF_INET6");
+  if (local_only)
+    w.say("gid_linklocal_only", Severity::warn,
+          "some devices have link-local RoCE v2 entries only: they reach one L2 segment at best");
   // gid_linklocal_only also when there is no table but the addresses of the netdevs say so.
   if (!tables && c.needed.value_or(false)) {
     bool seen = false, routed = false;
@@ -159,11 +183,17 @@ void choose_gids(TopologyWork& w) {
         }
       }
     }
-    if (seen && !routed) w.say("gid_linklocal_only", Severity::warn, "the RDMA netdevs have link-local addresses only: no GID that other networks reach");
+    if (seen && !routed)
+      w.say("gid_linklocal_only", Severity::warn,
+            "the RDMA netdevs have link-local addresses only: no GID that other networks reach");
   }
-  bool none = c.needed.value_or(false) && any && c.per_device.empty() && !local_only &&
-              std::any_of(t.nics.begin(), t.nics.end(), [](const TopologyNic& n) { return n.role == "no-gid"; }) && !any_usable;
-  if (none) w.say("gid_none", Severity::fail, "RoCE devices are present but no GID table has a usable entry: RDMA can't be used here");
+  bool none =
+      c.needed.value_or(false) && any && c.per_device.empty() && !local_only &&
+      std::any_of(t.nics.begin(), t.nics.end(), [](const TopologyNic& n) { return n.role == "no-gid"; }) &&
+      !any_usable;
+  if (none)
+    w.say("gid_none", Severity::fail,
+          "RoCE devices are present but no GID table has a usable entry: RDMA can't be used here");
   std::string nccl;
   for (const auto& env : w.facts.python)
     for (const auto& p : env.packages)
@@ -173,8 +203,10 @@ void choose_gids(TopologyWork& w) {
   for (const auto& [d, i] : c.per_device) values.insert(i);
   c.pin = old_nccl && values.size() == 1;
   c.reason = c.per_device.empty() ? "no GID table is shown: read it on the host, never assume 3"
-             : c.pin              ? fmt::format("NCCL {} would take index 0; all devices agree on {}", nccl, *values.begin())
-                                  : "libraries from NCCL 2.21 and NVSHMEM with automatic GID choose RoCE v2 themselves; a fixed number breaks on the first host that differs";
+             : c.pin
+                 ? fmt::format("NCCL {} would take index 0; all devices agree on {}", nccl, *values.begin())
+                 : "libraries from NCCL 2.21 and NVSHMEM with automatic GID choose RoCE v2 themselves; a "
+                   "fixed number breaks on the first host that differs";
 }
 
 }  // namespace ep

@@ -1,5 +1,5 @@
-// Step five: what else the facts say about EP on this host: GPU generation, NVLink, Grace, names and order, NUMA,
-// driver switches, software versions.
+// Step five: what else the facts say about EP on this host: GPU generation, NVLink, Grace, names and order,
+// NUMA, driver switches, software versions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -95,15 +95,19 @@ void judge_sm(TopologyWork& w) {
       why = g.sm_source;
     }
   if (!bad.empty()) {
-    auto& f = w.say("sm_unsupported", Severity::fail, fmt::format("{}: DeepEP's internode kernels are built for sm_90 and sm_100", bad));
+    auto& f = w.say("sm_unsupported", Severity::fail,
+                    fmt::format("{}: DeepEP's internode kernels are built for sm_90 and sm_100", bad));
     f.evidence.push_back({why.empty() ? "facts" : why, 0, bad});
     return;
   }
   bool unknown = std::all_of(t.gpus.begin(), t.gpus.end(), [](const TopologyGpu& g) { return g.sm == 0; });
-  bool near = std::any_of(t.nics.begin(), t.nics.end(), [&](const TopologyNic& n) { return is_near(best_class(t, size_t(&n - t.nics.data()))); });
+  bool near = std::any_of(t.nics.begin(), t.nics.end(), [&](const TopologyNic& n) {
+    return is_near(best_class(t, size_t(&n - t.nics.data())));
+  });
   if (t.gpus.size() == 1 && unknown && !near && w.has_distances)
     w.say("sm_unsupported", Severity::fail,
-          "one GPU without NVLink peers and without a NIC on its switch, model not shown: not a machine that DeepEP targets");
+          "one GPU without NVLink peers and without a NIC on its switch, model not shown: not a machine that "
+          "DeepEP targets");
 }
 
 void judge_nvlink(TopologyWork& w, const NvlinkView& v) {
@@ -118,18 +122,25 @@ void judge_nvlink(TopologyWork& w, const NvlinkView& v) {
         ++without;
       }
     if (v.linked > 0 && without > 0 && without < t.gpus.size())
-      w.say("gpu_nvlink_down", Severity::fail, fmt::format("{} without NVLink to any GPU while the others are linked", lone + (without == 1 ? " is" : " are")));
+      w.say("gpu_nvlink_down", Severity::fail,
+            fmt::format("{} without NVLink to any GPU while the others are linked",
+                        lone + (without == 1 ? " is" : " are")));
     else
       w.say("nvlink_incomplete", Severity::fail,
-            v.linked == 0 ? "no NVLink between the GPUs: the intranode half of DeepEP needs peer access between all of them over NVLink"
-                          : "NVLink joins only some pairs of GPUs (bridges): DeepEP needs it between all of them");
+            v.linked == 0
+                ? "no NVLink between the GPUs: the intranode half of DeepEP needs peer access between all of "
+                  "them over NVLink"
+                : "NVLink joins only some pairs of GPUs (bridges): DeepEP needs it between all of them");
   }
   for (const auto& pair : w.facts.p2p_bad_pairs) {
-    auto& f = w.said("p2p_incomplete") ? w.out.findings.back() : w.say("p2p_incomplete", Severity::fail, "peer access is refused between some GPUs");
+    auto& f = w.said("p2p_incomplete")
+                  ? w.out.findings.back()
+                  : w.say("p2p_incomplete", Severity::fail, "peer access is refused between some GPUs");
     if (f.evidence.size() < 5) f.evidence.push_back({"nvidia-smi topo -p2p", 0, pair});
   }
   if (!w.facts.matrices.empty() && w.facts.matrices[0].pcie_only)
-    w.say("legend_mp_no_nvlink", Severity::info, "topo -mp prints PCIe paths only: it does not say whether there is NVLink");
+    w.say("legend_mp_no_nvlink", Severity::info,
+          "topo -mp prints PCIe paths only: it does not say whether there is NVLink");
 }
 
 void judge_transport(TopologyWork& w) {
@@ -140,16 +151,25 @@ void judge_transport(TopologyWork& w) {
     return std::count_if(t.nics.begin(), t.nics.end(), [&](const TopologyNic& n) { return n.role == role; });
   };
   if (usable == 0) {
-    if (count("efa")) w.say("transport_unsupported_efa", Severity::fail, "EFA is the only network: DeepEP with IBGDA is not possible; NVSHMEM needs libfabric, V2 the EFA build");
+    if (count("efa"))
+      w.say("transport_unsupported_efa", Severity::fail,
+            "EFA is the only network: DeepEP with IBGDA is not possible; NVSHMEM needs libfabric, V2 the EFA "
+            "build");
     if (count("nvswitch-bridge")) {
-      auto& f = w.say("nvswitch_bridge_present", Severity::fail, "the only InfiniBand functions here manage NVSwitches; a rule that takes ib* for compute NICs picks exactly those");
+      auto& f = w.say("nvswitch_bridge_present", Severity::fail,
+                      "the only InfiniBand functions here manage NVSwitches; a rule that takes ib* for "
+                      "compute NICs picks exactly those");
       f.severity = Severity::fail;
     }
-    if (count("wrong-vendor")) w.say("wrong_vendor", Severity::fail, "the RDMA devices have no mlx5 direct verbs: IBGDA can't use them");
+    if (count("wrong-vendor"))
+      w.say("wrong_vendor", Severity::fail,
+            "the RDMA devices have no mlx5 direct verbs: IBGDA can't use them");
     bool other = count("efa") || count("wrong-vendor") || w.said("gid_none") || w.said("missing_nic");
     bool topology_known = !t.gpus.empty();
-    if (!other && topology_known && (w.has_distances || t.nics.empty() || count("down") || count("not-rdma"))) {
-      bool params_only = t.nics.empty() && w.facts.matrices.empty() && w.facts.host_kind == "paste" && !w.facts.pci.size();
+    if (!other && topology_known &&
+        (w.has_distances || t.nics.empty() || count("down") || count("not-rdma"))) {
+      bool params_only =
+          t.nics.empty() && w.facts.matrices.empty() && w.facts.host_kind == "paste" && !w.facts.pci.size();
       if (!params_only)
         w.say("no_rdma", mnnvl ? Severity::warn : Severity::fail,
               mnnvl ? "no RDMA NIC is usable: EP reaches as far as the NVLink domain of the rack"
@@ -160,10 +180,14 @@ void judge_transport(TopologyWork& w) {
     if (count("wrong-vendor")) w.say("wrong_vendor", Severity::info, "devices of other vendors are left out");
   }
   if (size_t down = size_t(count("down")))
-    w.say("nic_down", usable == 0 ? Severity::warn : Severity::info, fmt::format("{} devices have no active port", down));
+    w.say("nic_down", usable == 0 ? Severity::warn : Severity::info,
+          fmt::format("{} devices have no active port", down));
   if (size_t hidden = size_t(count("hidden")))
-    w.say("container_hidden_nics", Severity::warn, fmt::format("{} of {} devices have no verbs device here", hidden, t.nics.size()));
-  if (mnnvl) w.say("mnnvl_domain", Severity::info, "inside the NVLink domain EP goes over NVLink (IMEX, MNNVL); NICs matter between domains");
+    w.say("container_hidden_nics", Severity::warn,
+          fmt::format("{} of {} devices have no verbs device here", hidden, t.nics.size()));
+  if (mnnvl)
+    w.say("mnnvl_domain", Severity::info,
+          "inside the NVLink domain EP goes over NVLink (IMEX, MNNVL); NICs matter between domains");
 }
 
 void judge_driver(TopologyWork& w) {
@@ -180,7 +204,8 @@ void judge_driver(TopologyWork& w) {
   if ((dwords && !override_on) || (stream && !stream_on)) {
     auto& f = w.say("ibgda_driver_params_missing", Severity::fail,
                     fmt::format("the loaded driver has {}{}{}: the GPU may not ring the NIC (IBGDA)",
-                                stream && !stream_on ? "EnableStreamMemOPs off" : "", stream && !stream_on && dwords && !override_on ? " and " : "",
+                                stream && !stream_on ? "EnableStreamMemOPs off" : "",
+                                stream && !stream_on && dwords && !override_on ? " and " : "",
                                 dwords && !override_on ? "no PeerMappingOverride=1 in RegistryDwords" : ""));
     if (stream) f.evidence.push_back({stream->live.where, 0, "EnableStreamMemOPs: " + *stream->live});
     if (dwords) f.evidence.push_back({dwords->live.where, 0, "RegistryDwords: \"" + *dwords->live + "\""});
@@ -190,10 +215,10 @@ void judge_driver(TopologyWork& w) {
 
 // Highest CUDA that a driver branch serves. Source: CUDA release notes, table of driver versions.
 std::pair<int, int> cuda_of_driver(int branch) {
-  static const std::map<int, std::pair<int, int>> kTable = {{470, {11, 4}}, {510, {11, 6}}, {515, {11, 7}}, {520, {11, 8}}, {525, {12, 0}},
-                                                            {530, {12, 1}}, {535, {12, 2}}, {545, {12, 3}}, {550, {12, 4}}, {555, {12, 5}},
-                                                            {560, {12, 6}}, {565, {12, 7}}, {570, {12, 8}}, {575, {12, 9}}, {580, {13, 0}},
-                                                            {590, {13, 1}}, {595, {13, 2}}};
+  static const std::map<int, std::pair<int, int>> kTable = {
+      {470, {11, 4}}, {510, {11, 6}}, {515, {11, 7}}, {520, {11, 8}}, {525, {12, 0}}, {530, {12, 1}},
+      {535, {12, 2}}, {545, {12, 3}}, {550, {12, 4}}, {555, {12, 5}}, {560, {12, 6}}, {565, {12, 7}},
+      {570, {12, 8}}, {575, {12, 9}}, {580, {13, 0}}, {590, {13, 1}}, {595, {13, 2}}};
   auto it = kTable.upper_bound(branch);
   return it == kTable.begin() ? std::pair{0, 0} : std::prev(it)->second;
 }
@@ -211,17 +236,21 @@ void judge_software(TopologyWork& w) {
   if (!cuda.empty() && f.driver.version.ok()) {
     auto parts = split(cuda, '.');
     auto have = cuda_of_driver(int(parse_int(split(*f.driver.version, '.')[0]).value_or(0)));
-    int major = int(parse_int(parts[0]).value_or(0)), minor = parts.size() > 1 ? int(parse_int(parts[1]).value_or(0)) : 0;
+    int major = int(parse_int(parts[0]).value_or(0)),
+        minor = parts.size() > 1 ? int(parse_int(parts[1]).value_or(0)) : 0;
     if (have.first && (major > have.first || (major == have.first && minor > have.second)))
       w.say("driver_cuda_mismatch", major > have.first ? Severity::warn : Severity::info,
-            fmt::format("CUDA {} over driver {} (CUDA {}.{} class): works only through {}", cuda, *f.driver.version, have.first, have.second,
-                        major > have.first ? "the forward-compatibility package" : "minor-version compatibility"));
+            fmt::format(
+                "CUDA {} over driver {} (CUDA {}.{} class): works only through {}", cuda, *f.driver.version,
+                have.first, have.second,
+                major > have.first ? "the forward-compatibility package" : "minor-version compatibility"));
   }
   if (!torch.empty()) {
     auto p = split(torch, '.');
     int major = int(parse_int(p[0]).value_or(0)), minor = p.size() > 1 ? int(parse_int(p[1]).value_or(0)) : 0;
     if (major == 2 && minor <= 12 && minor >= 1)
-      w.say("nccl_too_old_for_gin", Severity::info, fmt::format("PyTorch {} pins an NCCL older than the 2.30.4 that DeepEP V2 needs", torch));
+      w.say("nccl_too_old_for_gin", Severity::info,
+            fmt::format("PyTorch {} pins an NCCL older than the 2.30.4 that DeepEP V2 needs", torch));
   }
 }
 
@@ -240,18 +269,24 @@ void judge_order(TopologyWork& w) {
   bool shared = !t.mapping.constraint.empty() && starts_with(t.mapping.constraint, "max_");
   bool named = std::all_of(numbers.begin(), numbers.end(), [&](auto) { return true; }) && !numbers.empty();
   for (const auto& [g, name] : pairs) named &= t.nic(name) && t.nic(name)->named;
-  if (offset && named && !shared) w.say("naming_offset", Severity::warn, "device numbers do not follow GPU numbers: 0:mlx5_0,1:mlx5_1,... is wrong here");
+  if (offset && named && !shared)
+    w.say("naming_offset", Severity::warn,
+          "device numbers do not follow GPU numbers: 0:mlx5_0,1:mlx5_1,... is wrong here");
   if (numbers.size() >= 3) {
     size_t falls = 0, rises = 0;
     for (size_t i = 1; i < numbers.size(); ++i) {
       falls += numbers[i].second < numbers[i - 1].second;
       rises += numbers[i].second > numbers[i - 1].second;
     }
-    if (falls >= 2 && falls > rises) w.say("order_reversed", Severity::warn, "higher GPUs are next to lower device numbers");
+    if (falls >= 2 && falls > rises)
+      w.say("order_reversed", Severity::warn, "higher GPUs are next to lower device numbers");
   }
-  if (other_names || std::any_of(t.nics.begin(), t.nics.end(), [](const TopologyNic& n) { return n.usable && n.named && !starts_with(n.name, "mlx5"); }))
+  if (other_names || std::any_of(t.nics.begin(), t.nics.end(), [](const TopologyNic& n) {
+        return n.usable && n.named && !starts_with(n.name, "mlx5");
+      }))
     w.say("prefix_not_mlx5", Severity::warn,
-          "device names do not start with mlx5: NVSHMEM up to 3.3 skips them, 3.4.5 needs NVSHMEM_HCA_PREFIX, 3.5.19 and newer take them");
+          "device names do not start with mlx5: NVSHMEM up to 3.3 skips them, 3.4.5 needs "
+          "NVSHMEM_HCA_PREFIX, 3.5.19 and newer take them");
 }
 
 void judge_numa(TopologyWork& w) {
@@ -267,18 +302,30 @@ void judge_numa(TopologyWork& w) {
       ++with;
     }
     if (g.numa_node >= 0) nodes.insert(g.numa_node);
-    cut_list |= std::count(g.cpu_affinity.begin(), g.cpu_affinity.end(), ',') >= 4 && !contains(g.cpu_affinity, "-");
+    cut_list |=
+        std::count(g.cpu_affinity.begin(), g.cpu_affinity.end(), ',') >= 4 && !contains(g.cpu_affinity, "-");
   }
   for (const auto& row : t.gpu_nic)
     for (auto c : row) sys |= c == LinkClass::sys;
-  size_t shown = size_t(std::count_if(t.gpus.begin(), t.gpus.end(), [](const TopologyGpu& g) { return g.row_known; }));
-  if (with < shown) w.say("numa_info_missing", Severity::info, "CPU affinity is not shown for some GPUs (container)");
+  size_t shown =
+      size_t(std::count_if(t.gpus.begin(), t.gpus.end(), [](const TopologyGpu& g) { return g.row_known; }));
+  if (with < shown)
+    w.say("numa_info_missing", Severity::info, "CPU affinity is not shown for some GPUs (container)");
   if (shown >= 8 && with == shown && cpus.size() == 1 && nodes.size() == 1) {
-    if (sys) w.say("numa_info_inconsistent", Severity::warn, "all GPUs report one NUMA node while paths between them are SYS: firmware hides NUMA, do not rank by it");
-    else if (!t.nics.empty()) w.say("numa_off", Severity::warn, "one NUMA node holds all CPUs: NUMA is off in the firmware, PCIe distances still count");
+    if (sys)
+      w.say("numa_info_inconsistent", Severity::warn,
+            "all GPUs report one NUMA node while paths between them are SYS: firmware hides NUMA, do not "
+            "rank by it");
+    else if (!t.nics.empty())
+      w.say("numa_off", Severity::warn,
+            "one NUMA node holds all CPUs: NUMA is off in the firmware, PCIe distances still count");
   }
-  if (nodes.size() > 2) w.say("subnuma", Severity::info, fmt::format("{} NUMA nodes hold GPUs: SYS also appears inside a socket", nodes.size()));
-  if (cut_list) w.say("cpu_affinity_truncated", Severity::info, "CPU lists are cut short by the tool; do not count cores from them");
+  if (nodes.size() > 2)
+    w.say("subnuma", Severity::info,
+          fmt::format("{} NUMA nodes hold GPUs: SYS also appears inside a socket", nodes.size()));
+  if (cut_list)
+    w.say("cpu_affinity_truncated", Severity::info,
+          "CPU lists are cut short by the tool; do not count cores from them");
 }
 
 }  // namespace
@@ -290,7 +337,8 @@ void judge_gpus(TopologyWork& w) {
   judge_nvlink(w, v);
   size_t n = w.out.gpus.size();
   if (n > 1 && n != 2 && n != 4 && n != 8 && n != 16 && !w.rows_missing && !w.facts.matrices.empty())
-    w.say("gpu_count_unusual", Severity::warn, fmt::format("{} GPUs: EP groups have 2, 4 or 8 ranks a host", n));
+    w.say("gpu_count_unusual", Severity::warn,
+          fmt::format("{} GPUs: EP groups have 2, 4 or 8 ranks a host", n));
 }
 
 void judge_names(TopologyWork& w) {
@@ -301,13 +349,19 @@ void judge_names(TopologyWork& w) {
   judge_numa(w);
   const Topology& t = w.out;
   if (std::any_of(t.nics.begin(), t.nics.end(), [](const TopologyNic& n) { return n.usable && n.is_bond; }))
-    w.say("bond_is_compute", Severity::warn, "the compute NICs are bonds: their rate is the sum of two ports, one flow uses one of them");
+    w.say("bond_is_compute", Severity::warn,
+          "the compute NICs are bonds: their rate is the sum of two ports, one flow uses one of them");
   if (std::any_of(t.nics.begin(), t.nics.end(), [](const TopologyNic& n) { return !n.usable && n.is_bond; }))
     w.say("bond_is_mgmt", Severity::info, "a bond is not for EP on this host");
-  bool unknown = std::any_of(t.nics.begin(), t.nics.end(), [](const TopologyNic& n) { return n.usable && n.state.empty(); });
-  if (unknown) w.say("nic_state_unknown", Severity::info, "port state, rate or link layer of some NICs is not shown; read it on the host before trusting the mapping");
+  bool unknown = std::any_of(t.nics.begin(), t.nics.end(),
+                             [](const TopologyNic& n) { return n.usable && n.state.empty(); });
+  if (unknown)
+    w.say("nic_state_unknown", Severity::info,
+          "port state, rate or link layer of some NICs is not shown; read it on the host before trusting the "
+          "mapping");
   if (!w.facts.matrices.empty() && w.facts.matrices[0].old_format)
-    w.say("old_driver_format", Severity::info, "table of a driver up to 470: NIC columns carry the device names");
+    w.say("old_driver_format", Severity::info,
+          "table of a driver up to 470: NIC columns carry the device names");
 }
 
 }  // namespace ep

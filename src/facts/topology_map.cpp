@@ -1,5 +1,6 @@
-// Step three: GPU to NIC. Exact assignment among the usable NICs, under the constraint that this kind of machine has:
-// one NIC each, two and two per switch, ports of cards, several GPUs per NIC, or only the GPUs whose rows are shown.
+// Step three: GPU to NIC. Exact assignment among the usable NICs, under the constraint that this kind of
+// machine has: one NIC each, two and two per switch, ports of cards, several GPUs per NIC, or only the GPUs
+// whose rows are shown.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,12 +17,12 @@ namespace {
 using Indices = std::vector<size_t>;
 
 struct Part {
-  Indices gpus, nics;          // of the topology
+  Indices gpus, nics;  // of the topology
   AssignProblem problem;
 };
 
-// Cards: ports of one PCI slot or one GUID; PIX components where the GPU is farther than PIX; where NIC rows are
-// missing and there are more NICs than GPUs, neighbours in number are taken for ports of one card.
+// Cards: ports of one PCI slot or one GUID; PIX components where the GPU is farther than PIX; where NIC rows
+// are missing and there are more NICs than GPUs, neighbours in number are taken for ports of one card.
 void set_cards(TopologyWork& w, Part& p) {
   Topology& t = w.out;
   std::map<std::string, int> slots;
@@ -105,7 +106,8 @@ void name_constraint(TopologyWork& w, const Part& p, int sharing) {
   if (sharing > 1) {
     m.constraint = fmt::format("max_gpus_per_nic:{}", sharing);
     w.say("nic_shared", Severity::warn,
-          fmt::format("{} NICs for {} GPUs: up to {} GPUs share one, each has a part of its bandwidth", p.nics.size(), p.gpus.size(), sharing));
+          fmt::format("{} NICs for {} GPUs: up to {} GPUs share one, each has a part of its bandwidth",
+                      p.nics.size(), p.gpus.size(), sharing));
     return;
   }
   if (p.gpus.size() < 2) return;
@@ -113,7 +115,9 @@ void name_constraint(TopologyWork& w, const Part& p, int sharing) {
   bool dual = cards.size() < p.nics.size();
   m.constraint = dual && cards.size() >= p.gpus.size() ? "distinct_card" : "distinct";
   if (dual && p.nics.size() > p.gpus.size())
-    w.say("dual_port", Severity::info, fmt::format("{} ports on {} cards; one port for each GPU leaves the others idle", p.nics.size(), cards.size()));
+    w.say("dual_port", Severity::info,
+          fmt::format("{} ports on {} cards; one port for each GPU leaves the others idle", p.nics.size(),
+                      cards.size()));
 }
 
 // Two GPUs tie on the same NICs: a library that looks at one process gives both the first.
@@ -127,7 +131,8 @@ void note_ties(TopologyWork& w, const Part& p) {
       }
       if (na.size() >= 2 && na == nb) {
         w.say("tie_pair_shared_switch", Severity::warn,
-              "two GPUs tie on the same NICs: a choice by nearness in each process gives both GPUs one NIC and leaves the other idle");
+              "two GPUs tie on the same NICs: a choice by nearness in each process gives both GPUs one NIC "
+              "and leaves the other idle");
         return;
       }
     }
@@ -167,13 +172,17 @@ bool map_by_netdev(TopologyWork& w) {
 void map_by_order(TopologyWork& w, const Indices& gpus, const Indices& nics) {
   Mapping& m = w.out.mapping;
   m.confidence = Confidence::convention;
-  m.reason = "the distances tell no pair; this is the usual order and must be checked by PCI domain, NUMA node or a measurement";
+  m.reason =
+      "the distances tell no pair; this is the usual order and must be checked by PCI domain, NUMA node or a "
+      "measurement";
   for (size_t k = 0; k < gpus.size(); ++k) {
     size_t n = nics.size() >= gpus.size() ? k * (nics.size() / gpus.size()) : k * nics.size() / gpus.size();
     w.out.mapping.pairs[w.out.gpus[gpus[k]].index] = w.out.nics[nics[n]].name;
     m.relation[w.out.gpus[gpus[k]].index] = w.out.gpu_nic[gpus[k]][nics[n]];
   }
-  m.constraint = nics.size() >= gpus.size() ? "distinct" : fmt::format("max_gpus_per_nic:{}", (gpus.size() + nics.size() - 1) / nics.size());
+  m.constraint = nics.size() >= gpus.size()
+                     ? "distinct"
+                     : fmt::format("max_gpus_per_nic:{}", (gpus.size() + nics.size() - 1) / nics.size());
 }
 
 // Far NICs: per GPU the nearest class decides; a tie among several is convention.
@@ -189,8 +198,9 @@ void map_far(TopologyWork& w, const Indices& gpus, const Indices& nics) {
   p.problem.max_gpus_per_nic = sharing;
   take(w, p, assign_nics(p.problem));
   w.out.mapping.confidence = w.flat || w.rows_missing ? Confidence::convention : Confidence::derived;
-  w.out.mapping.reason = w.flat ? "inside a socket all NICs are equally far: the socket is derived, the pairs are usual order"
-                                : "the nearest NIC of each GPU, across the CPU";
+  w.out.mapping.reason =
+      w.flat ? "inside a socket all NICs are equally far: the socket is derived, the pairs are usual order"
+             : "the nearest NIC of each GPU, across the CPU";
   name_constraint(w, p, sharing);
 }
 
@@ -205,11 +215,13 @@ void report_missing(TopologyWork& w, const Indices& without, size_t with) {
         reason = fmt::format("its NIC {} is out: {}", w.out.nics[i].name, w.out.nics[i].reason);
     w.out.mapping.unmapped.emplace_back(gpu.index, reason);
   }
-  auto& f = w.say("missing_nic", Severity::fail,
-                  fmt::format("{} {} no usable NIC nearby while {} other GPUs have one: NICs are absent, dead or hidden", names,
-                              without.size() == 1 ? "has" : "have", with));
+  auto& f = w.say(
+      "missing_nic", Severity::fail,
+      fmt::format("{} {} no usable NIC nearby while {} other GPUs have one: NICs are absent, dead or hidden",
+                  names, without.size() == 1 ? "has" : "have", with));
   f.next = "epready topology --from a report of the bare host, and lspci | grep -i mellanox";
-  for (const auto& [g, reason] : w.out.mapping.unmapped) f.evidence.push_back({fmt::format("GPU{}", g), 0, reason});
+  for (const auto& [g, reason] : w.out.mapping.unmapped)
+    f.evidence.push_back({fmt::format("GPU{}", g), 0, reason});
 }
 
 // More GPUs than NICs in a regular pattern: every NIC serves equally many, none across the socket.
@@ -266,16 +278,21 @@ void map_gpus(TopologyWork& w) {
     w.efa_mapping = !nics.empty();
   }
   for (size_t g = 0; g < t.gpus.size(); ++g) {
-    if (t.gpus[g].row_known) shown.push_back(g);
-    else if (w.has_distances) t.mapping.unmapped.emplace_back(t.gpus[g].index, "row missing");
+    if (t.gpus[g].row_known)
+      shown.push_back(g);
+    else if (w.has_distances)
+      t.mapping.unmapped.emplace_back(t.gpus[g].index, "row missing");
   }
   if (nics.empty()) return;
   bool any_near = std::any_of(nics.begin(), nics.end(), [&](size_t i) { return is_near(best_class(t, i)); });
   if (!any_near && map_by_netdev(w)) return;
   if (!w.has_distances || shown.empty()) return;
-  if (any_near) map_near(w, shown, nics);
-  else if (w.said("topo_flat_sys")) map_by_order(w, shown, nics);
-  else map_far(w, shown, nics);
+  if (any_near)
+    map_near(w, shown, nics);
+  else if (w.said("topo_flat_sys"))
+    map_by_order(w, shown, nics);
+  else
+    map_far(w, shown, nics);
   if (w.facts.paste.labels_guessed || w.said("legend_guessed")) t.mapping.confidence = Confidence::convention;
 }
 

@@ -11,14 +11,14 @@ namespace ep {
 struct TopologyWork {
   const Facts& facts;
   Topology out;
-  std::vector<bool> joined;       ///< by NIC: its distances are known or at least looked up
+  std::vector<bool> joined;  ///< by NIC: its distances are known or at least looked up
   std::vector<std::string> layer_source;
-  bool has_distances = false;     ///< any GPU-NIC cell
-  bool rows_missing = false;      ///< a cut matrix: some GPUs have no row
-  bool nic_cells = false;         ///< NIC-NIC cells are known
-  bool flat = false;              ///< no information in the distances
-  bool efa_mapping = false;       ///< the mapping is among EFA devices (NCCL only)
-  std::vector<int> group;         ///< by NIC: component of PIX-connected NICs; -1 unknown
+  bool has_distances = false;  ///< any GPU-NIC cell
+  bool rows_missing = false;   ///< a cut matrix: some GPUs have no row
+  bool nic_cells = false;      ///< NIC-NIC cells are known
+  bool flat = false;           ///< no information in the distances
+  bool efa_mapping = false;    ///< the mapping is among EFA devices (NCCL only)
+  std::vector<int> group;      ///< by NIC: component of PIX-connected NICs; -1 unknown
 
   Finding& say(const char* code, Severity severity, std::string title);
   bool said(std::string_view code) const;

@@ -1,5 +1,6 @@
 // Free text with tool outputs in it, taken apart: which pieces, of which kind, belonging to which host. Only
-// recognises and cuts; what a piece means is facts/text_*.cpp. See host.h for paste_host, the Host made of it.
+// recognises and cuts; what a piece means is facts/text_*.cpp. See host.h for paste_host, the Host made of
+// it.
 #pragma once
 #include <map>
 #include <string>
@@ -20,15 +21,16 @@ struct PastePiece {
   std::string text;
 };
 
-/// The pieces of one host. Several hosts come from sub-folders, from files whose names carry a host ("pod-a-show_gids.txt"),
-/// or from shell prompts in one text.
+/// The pieces of one host. Several hosts come from sub-folders, from files whose names carry a host
+/// ("pod-a-show_gids.txt"), or from shell prompts in one text.
 struct PastedHost {
   std::string name;  ///< empty for the main one
   std::vector<PastePiece> pieces;
   int unread_lines = 0;  ///< not blank, and no reader wanted them
 };
 
-/// Paste remains taken out of a line: escape sequences (also half of one), replacement characters, Unicode blanks.
+/// Paste remains taken out of a line: escape sequences (also half of one), replacement characters, Unicode
+/// blanks.
 std::string clean_pasted_line(std::string_view line);
 
 /// Device name that the naming rules of kernel, rdma-core and vendors give: mlx5_0, rocep145s0, ibp14s0,

@@ -1,4 +1,5 @@
-// The Host made of pasted pieces: probes answer with the text of the piece that has their name; files are absent.
+// The Host made of pasted pieces: probes answer with the text of the piece that has their name; files are
+// absent.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace ep {
 namespace {
 
 namespace fs = std::filesystem;
-constexpr size_t kMaxFile = 32u << 20;   // bytes of one file that are read
+constexpr size_t kMaxFile = 32u << 20;  // bytes of one file that are read
 constexpr size_t kMaxFiles = 5000;
 
 class PasteHost : public Host {
@@ -47,7 +48,8 @@ class PasteHost : public Host {
 
  private:
   static Failure none(const std::string& path) {
-    return fail(ErrorKind::absent, "a paste has no files", path, "only the pieces that were pasted are known");
+    return fail(ErrorKind::absent, "a paste has no files", path,
+                "only the pieces that were pasted are known");
   }
   PastedHost pasted_;
   std::string name_;
@@ -55,7 +57,9 @@ class PasteHost : public Host {
 
 Result<std::string> read_file(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
-  if (!in) return fail(ErrorKind::unreadable, "cannot read the paste", path.string(), "permission or no regular file");
+  if (!in)
+    return fail(ErrorKind::unreadable, "cannot read the paste", path.string(),
+                "permission or no regular file");
   std::string out(kMaxFile, '\0');
   in.read(out.data(), std::streamsize(out.size()));
   out.resize(size_t(in.gcount()));
@@ -71,13 +75,13 @@ bool looks_like_text(const std::string& s) {
 Result<void> read_folder(const fs::path& root, std::vector<std::pair<std::string, std::string>>& texts) {
   std::error_code ec;
   std::vector<fs::path> files;
-  for (fs::recursive_directory_iterator it(root, fs::directory_options::skip_permission_denied, ec), end; it != end && !ec;
-       it.increment(ec)) {
+  for (fs::recursive_directory_iterator it(root, fs::directory_options::skip_permission_denied, ec), end;
+       it != end && !ec; it.increment(ec)) {
     if (it.depth() > 2) it.disable_recursion_pending();
     if (it->is_regular_file(ec)) files.push_back(it->path());
     if (files.size() > kMaxFiles)
-      return fail(ErrorKind::usage, "too many files for a paste", root.string(), fmt::format("more than {}", kMaxFiles),
-                  "name the folder that holds the pasted outputs");
+      return fail(ErrorKind::usage, "too many files for a paste", root.string(),
+                  fmt::format("more than {}", kMaxFiles), "name the folder that holds the pasted outputs");
   }
   if (ec) return fail(ErrorKind::unreadable, "cannot list the folder", root.string(), ec.message());
   std::sort(files.begin(), files.end());
@@ -115,14 +119,16 @@ Result<std::vector<PastedHost>> read_pasted_hosts(const std::vector<std::string>
       if (!text) return tl::unexpected(text.error());
       texts.emplace_back(fs::path(p).filename().string(), std::move(*text));
     } else {
-      return fail(ErrorKind::absent, "no such file or folder", p, "", "give a file, a folder, or - for standard input");
+      return fail(ErrorKind::absent, "no such file or folder", p, "",
+                  "give a file, a folder, or - for standard input");
     }
   }
   auto hosts = take_apart(texts);
   bool any = std::any_of(hosts.begin(), hosts.end(), [](const PastedHost& h) { return !h.pieces.empty(); });
   if (!any)
     return fail(ErrorKind::malformed, "nothing in this text is known to epready", shown_name(paths),
-                fmt::format("{} lines were looked at; outputs of nvidia-smi topo -m, ibstat, show_gids, ip addr and others are known",
+                fmt::format("{} lines were looked at; outputs of nvidia-smi topo -m, ibstat, show_gids, ip "
+                            "addr and others are known",
                             hosts[0].unread_lines),
                 "epready topology --help");
   return hosts;

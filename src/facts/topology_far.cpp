@@ -1,0 +1,218 @@
+// Roles where nearness does not decide: no distances at all, or no NIC on a switch with a GPU; and what a far
+// NIC is.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/text.h"
+#include "facts/topology_roles.h"
+
+namespace ep {
+
+// Components of NICs that are PIX to each other: ports of a card, functions of a slot, or NICs of one switch.
+void group_nics(TopologyWork& w) {
+  const size_t n = w.out.nics.size();
+  w.group.assign(n, -1);
+  int next = 0;
+  for (size_t i = 0; i < n; ++i) {
+    if (w.group[i] >= 0) continue;
+    std::vector<size_t> todo{i};
+    w.group[i] = next;
+    while (!todo.empty()) {
+      size_t a = todo.back();
+      todo.pop_back();
+      for (size_t b = 0; b < n; ++b)
+        if (w.group[b] < 0 && w.out.nic_nic[a][b] == LinkClass::pix) {
+          w.group[b] = next;
+          todo.push_back(b);
+        }
+    }
+    ++next;
+  }
+}
+
+Indices members(const TopologyWork& w, int group, const Indices& among) {
+  Indices out;
+  for (size_t i : among)
+    if (w.group[i] == group) out.push_back(i);
+  return out;
+}
+
+size_t gpus_near(const TopologyWork& w, size_t nic) {
+  size_t n = 0;
+  for (size_t g = 0; g < w.out.gpus.size(); ++g) n += is_near(w.out.gpu_nic[g][nic]);
+  return n;
+}
+
+Indices candidates(const TopologyWork& w) {
+  Indices out;
+  for (size_t i = 0; i < w.out.nics.size(); ++i)
+    if (w.out.nics[i].role.empty() && w.joined[i]) out.push_back(i);
+  return out;
+}
+
+LinkClass best_class(const Topology& t, size_t nic) {
+  LinkClass best = LinkClass::unknown;
+  for (const auto& row : t.gpu_nic)
+    if (row[nic] != LinkClass::unknown && (best == LinkClass::unknown || row[nic] < best)) best = row[nic];
+  return best;
+}
+
+LinkClass best_class_of_gpu(const Topology& t, size_t gpu, const std::vector<size_t>& nics) {
+  LinkClass best = LinkClass::unknown;
+  for (size_t i : nics)
+    if (LinkClass c = t.gpu_nic[gpu][i]; c != LinkClass::unknown && (best == LinkClass::unknown || c < best))
+      best = c;
+  return best;
+}
+
+int device_number(const std::string& name) {
+  size_t n = name.size();
+  while (n > 0 && name[n - 1] >= '0' && name[n - 1] <= '9') --n;
+  if (n == name.size() || n == 0 || (!starts_with(name, "mlx5_") && !starts_with(name, "NIC"))) return -1;
+  return int(parse_int(std::string_view(name).substr(n)).value_or(-1));
+}
+
+std::string far_role(const TopologyWork& w, size_t i, std::string& reason) {
+  const TopologyNic& n = w.out.nics[i];
+  LinkClass c = best_class(w.out, i);
+  auto slot = members(w, w.group[i], candidates(w));
+  std::string where = c == LinkClass::unknown ? "its distance is not shown"
+                                              : fmt::format("{} to the nearest GPU", to_string(c));
+  bool blackwell = std::any_of(w.out.gpus.begin(), w.out.gpus.end(),
+                               [](const TopologyGpu& g) { return g.sm >= 100 && g.sm < 120; });
+  if (slot.size() >= 3 && !n.is_bond && blackwell) {
+    reason = fmt::format(
+        "one of {} functions that are PIX to each other, {}: ConnectX-7 bridges that manage the NVSwitches",
+        slot.size(), where);
+    return "nvswitch-bridge";
+  }
+  if (n.is_bond) {
+    reason = "a bond, " + where + ", while other NICs share a switch with a GPU";
+    return "management";
+  }
+  if (slot.size() >= 2) {
+    reason = fmt::format("one of {} ports of a card, {}", slot.size(), where);
+    return "storage";
+  }
+  reason = where + ", while other NICs share a switch with a GPU";
+  return "management";
+}
+
+void choose_without_distances(TopologyWork& w) {
+  Indices cand = candidates(w);
+  auto layer_count = [&](const char* layer) {
+    return std::count_if(cand.begin(), cand.end(),
+                         [&](size_t i) { return w.out.nics[i].link_layer == layer; });
+  };
+  long ib = layer_count("InfiniBand"), eth = layer_count("Ethernet");
+  for (size_t i : cand) {
+    TopologyNic& n = w.out.nics[i];
+    if (n.is_bond && cand.size() > size_t(std::count_if(cand.begin(), cand.end(),
+                                                        [&](size_t k) { return w.out.nics[k].is_bond; }))) {
+      exclude(n, "bond", "its netdev is a bond, the others' are not: it carries the host's network");
+    } else if (ib >= 2 && ib >= eth && n.link_layer == "Ethernet") {
+      exclude(n, "management", "an Ethernet port on an InfiniBand host");
+    }
+  }
+  // The address family of the rails: one device outside of it carries the service network.
+  std::map<std::string, Indices> nets;
+  for (size_t i : candidates(w)) {
+    const RdmaDevice* d = device_of(w.facts, w.out.nics[i].name);
+    if (!d) continue;
+    for (const auto& p : d->ports)
+      for (const auto& e : p.gids)
+        if (gid_kind(e.gid) == GidKind::ipv4) {
+          auto& list = nets[e.gid.substr(30, 4)];  // the upper half of the IPv4 address
+          if (list.empty() || list.back() != i) list.push_back(i);
+        }
+  }
+  if (nets.size() == 2) {
+    auto a = nets.begin(), b = std::next(a);
+    auto& odd = a->second.size() < b->second.size() ? *a : *b;
+    auto& many = a->second.size() < b->second.size() ? *b : *a;
+    if (odd.second.size() == 1 && many.second.size() >= 2 && odd.second[0] != many.second[0]) {
+      exclude(w.out.nics[odd.second[0]], "management", "its address is in another network than the rails'");
+      w.say("mixed_roles", Severity::warn,
+            fmt::format("{} has a valid GID too: a valid GID does not make a compute NIC",
+                        w.out.nics[odd.second[0]].name));
+    }
+  }
+  for (size_t i : candidates(w)) {
+    w.out.nics[i].usable = true;
+    w.out.nics[i].role = "compute";
+    w.out.nics[i].reason = "nothing shown here speaks against it; its distance to the GPUs is not known";
+  }
+}
+
+// No NIC shares a switch with a GPU.
+void choose_far(TopologyWork& w, Indices cand) {
+  Topology& t = w.out;
+  bool all_sys = true, all_same = true;
+  LinkClass first = LinkClass::unknown;
+  for (size_t g = 0; g < t.gpus.size(); ++g)
+    for (size_t i : cand) {
+      LinkClass c = t.gpu_nic[g][i];
+      if (c == LinkClass::unknown) continue;
+      if (first == LinkClass::unknown) first = c;
+      all_same &= c == first;
+      all_sys &= c == LinkClass::sys;
+    }
+  if (all_same && cand.size() > 1 && t.gpus.size() > 1 && all_sys) {
+    Indices singles;
+    for (size_t i : cand)
+      if (members(w, w.group[i], cand).size() == 1 && !t.nics[i].is_bond) singles.push_back(i);
+    if (!singles.empty() && singles.size() < cand.size()) {
+      for (size_t i : cand)
+        if (std::find(singles.begin(), singles.end(), i) == singles.end())
+          exclude(t.nics[i], "storage",
+                  "function of a dual-function card, the compute NICs here have one function each");
+      w.say("dual_function_nics", Severity::info,
+            fmt::format("{} functions are PIX pairs: BlueField or dual-port cards",
+                        cand.size() - singles.size()));
+      cand = singles;
+    }
+    w.flat = true;
+    w.say("topo_flat_sys", Severity::warn,
+          "every GPU-NIC distance is SYS: the matrix carries no information; use PCI domain and NUMA node");
+  } else {
+    Indices best;
+    bool tie = false;
+    for (size_t i : cand) {
+      bool is_best = false;
+      for (size_t g = 0; g < t.gpus.size(); ++g)
+        is_best |= t.gpu_nic[g][i] != LinkClass::unknown && t.gpu_nic[g][i] == best_class_of_gpu(t, g, cand);
+      if (is_best) best.push_back(i);
+    }
+    for (size_t i : cand)
+      if (std::find(best.begin(), best.end(), i) == best.end()) {
+        std::string reason;
+        std::string role = far_role(w, i, reason);
+        exclude(t.nics[i], role.c_str(), "another NIC is nearer to every GPU");
+      }
+    cand = best;
+    for (size_t g = 0; g < t.gpus.size(); ++g) {
+      LinkClass c = best_class_of_gpu(t, g, cand);
+      tie |= std::count_if(cand.begin(), cand.end(),
+                           [&](size_t i) { return t.gpu_nic[g][i] == c && c != LinkClass::unknown; }) > 1;
+    }
+    if (tie && t.gpus.size() > 1) {
+      w.flat = true;
+      w.say(
+          first == LinkClass::phb || !all_same ? "topo_flat_phb" : "topo_flat_sys", Severity::warn,
+          "the NICs of a socket are equally far from its GPUs: only the socket is known, the pairs are not");
+    }
+  }
+  for (size_t i : cand) {
+    t.nics[i].usable = true;
+    t.nics[i].role = "compute";
+    t.nics[i].reason = fmt::format("{} to the nearest GPU; none is nearer", to_string(best_class(t, i)));
+  }
+  if (!cand.empty() && !(w.flat && all_sys))
+    w.say("no_near_nic", w.flat ? Severity::info : Severity::warn,
+          "no NIC shares a PCIe switch with a GPU: traffic crosses the CPU");
+}
+
+}  // namespace ep

@@ -1,0 +1,28 @@
+// The table of piece kinds: how a piece starts, which lines belong to it. Private to src/host.
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "host/paste.h"
+
+namespace ep {
+
+/// One line of a paste, cleaned.
+struct PasteLine {
+  std::string_view raw;   ///< indentation kept
+  std::string_view text;  ///< trimmed
+  std::vector<std::string_view> words;
+};
+
+struct PieceRule {
+  PieceKind kind;
+  bool (*start)(const PasteLine&);
+  bool (*more)(const PasteLine&);
+  bool weak;    ///< `more` yields to the start of another kind
+  bool gather;  ///< all lines of a source make one piece
+};
+
+/// Order decides between kinds whose first lines look alike.
+const std::vector<PieceRule>& piece_rules();
+
+}  // namespace ep
