@@ -8,6 +8,10 @@ const std::vector<CommandRow>& commands() {
   // clang-format off
   static const std::vector<CommandRow> table = {
       // name, group, summary (en, zh), takes --from, has --json, maker
+      {"up", Group::main, {"The whole chain for the best lane this host can run; resumes after a stop",
+                           "为本机可行的最佳通道走完整个流程；中断后可继续"}, false, true, make_up},
+      {"report", Group::main, {"What this host is and how it stands: text, JSON, one HTML page",
+                               "本机是什么、状态如何：文本、JSON、一个 HTML 页面"}, true, true, make_report},
       {"doctor", Group::main, {"Find known problems on this host and in logs, and say what to do",
                                "在本机与日志中查找已知问题并给出处理方法"}, true, true, make_doctor},
       {"explain", Group::know, {"Show a known problem: cause, fix, look-alikes, sources",

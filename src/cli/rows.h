@@ -21,6 +21,8 @@ std::unique_ptr<Command> make_verify();
 std::unique_ptr<Command> make_history();
 std::unique_ptr<Command> make_compare();
 std::unique_ptr<Command> make_topology();
+std::unique_ptr<Command> make_report();
+std::unique_ptr<Command> make_up();
 std::unique_ptr<Command> make_help();
 std::unique_ptr<Command> make_completion();
 
