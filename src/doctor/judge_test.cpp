@@ -7,8 +7,10 @@ namespace {
 
 /// A problem with the parts a test needs; the rest is filler.
 std::string problem(const std::string& kind, const std::string& rest, const std::string& top = {}) {
-  return "kind = \"" + kind + "\"\nseverity = \"fail\"\nlayer = \"deepep\"\nphase = \"run\"\nfirst_seen = \"2026\"\n" + top +
-         "\n[title]\nen = \"T\"\nzh = \"题\"\n[cause]\nen = \"C.\"\nzh = \"因。\"\n[[fix]]\nen = \"F\"\nzh = \"修\"\n"
+  return "kind = \"" + kind +
+         "\"\nseverity = \"fail\"\nlayer = \"deepep\"\nphase = \"run\"\nfirst_seen = \"2026\"\n" + top +
+         "\n[title]\nen = \"T\"\nzh = \"题\"\n[cause]\nen = \"C.\"\nzh = \"因。\"\n[[fix]]\nen = \"F\"\nzh = "
+         "\"修\"\n"
          "[[source]]\nurl = \"https://example.org/x\"\ndate = \"2026\"\nsays = \"s\"\n" +
          rest;
 }
@@ -53,9 +55,12 @@ TEST_F(JudgeTest, ALineThatNamesTheCauseIsCertainWithFileAndLine) {
 }
 
 TEST_F(JudgeTest, ARequiredConditionDecidesRulesOutOrWaits) {
-  add(problem("a.old", signature("shared words", "weight = \"supporting\""), "require = [\"nvshmem.version >= 3.5.19\"]"));
-  add(problem("a.net", signature("shared words", "weight = \"supporting\"") +
-                           "[[lookalike]]\nkind = \"a.old\"\nen = \"the version\"\nzh = \"版本\"\ncommand = \"pip list\"\n"));
+  add(problem("a.old", signature("shared words", "weight = \"supporting\""),
+              "require = [\"nvshmem.version >= 3.5.19\"]"));
+  add(problem(
+      "a.net",
+      signature("shared words", "weight = \"supporting\"") +
+          "[[lookalike]]\nkind = \"a.old\"\nen = \"the version\"\nzh = \"版本\"\ncommand = \"pip list\"\n"));
   EXPECT_EQ(kinds(look("NVSHMEM v3.6.5\nRuntimeError: shared words\n")), "a.old");
   auto without = look("RuntimeError: shared words\n");
   EXPECT_EQ(kinds(without), "a.net a.old");
@@ -81,14 +86,17 @@ TEST_F(JudgeTest, TwoCertainOnesAreOrderedByTime) {
   add(problem("b.early", signature("first failure")));
   EXPECT_EQ(kinds(look("first failure\nsecond failure\n")), "b.early a.late");
   // Between files, time stamps decide, whatever the order on the command line.
-  EXPECT_EQ(kinds(look_at({{"x.log", "2026-01-01 10:00:09 second failure\n"}, {"y.log", "2026-01-01 10:00:03 first failure\n"}})),
+  EXPECT_EQ(kinds(look_at({{"x.log", "2026-01-01 10:00:09 second failure\n"},
+                           {"y.log", "2026-01-01 10:00:03 first failure\n"}})),
             "b.early a.late");
 }
 
 TEST_F(JudgeTest, ALineAgainstRulesOutWithItsReason) {
-  add(problem("a.one", signature("shared words", "weight = \"supporting\"") +
-                           "[[not]]\nliterals = [\"other vendor\"]\nen = \"another vendor's NIC\"\nzh = \"他家网卡\"\n" +
-                           "[[lookalike]]\nkind = \"a.two\"\nen = \"x\"\nzh = \"x\"\n"));
+  add(problem(
+      "a.one",
+      signature("shared words", "weight = \"supporting\"") +
+          "[[not]]\nliterals = [\"other vendor\"]\nen = \"another vendor's NIC\"\nzh = \"他家网卡\"\n" +
+          "[[lookalike]]\nkind = \"a.two\"\nen = \"x\"\nzh = \"x\"\n"));
   add(problem("a.two", signature("shared words", "weight = \"supporting\"") +
                            "[[lookalike]]\nkind = \"a.one\"\nen = \"x\"\nzh = \"x\"\n"));
   auto d = look("RuntimeError: shared words\nother vendor\n");
@@ -101,21 +109,27 @@ TEST_F(JudgeTest, ASuccessfulRunMakesWarningsHarmlessUnlessTheProblemSurvivesIt)
   add(problem("p.slow", signature("only one used"), "survives_success = true"));
   EXPECT_EQ(kinds(look("cannot allocate here\n")), "a.warn");
   EXPECT_EQ(kinds(look("cannot allocate here\nINFO: Application startup complete.\n")), "");
-  EXPECT_EQ(kinds(look("cannot allocate here\nTraceback (most recent call last):\nINFO: Application startup complete.\n")), "a.warn");
+  EXPECT_EQ(
+      kinds(look(
+          "cannot allocate here\nTraceback (most recent call last):\nINFO: Application startup complete.\n")),
+      "a.warn");
   EXPECT_EQ(kinds(look("only one used\n[rank 0] Dispatch + combine bandwidth: 99 GB/s\n")), "p.slow");
 }
 
 TEST_F(JudgeTest, NeighbouringLinesAreTiedByDistance) {
-  add(problem("a.near", signature("warm-up 2%", "id = \"warm\"\nweight = \"supporting\"") +
-                            signature("gave up waiting", "weight = \"decisive\"\nwith = [\"warm\"]\nwithin = 5")));
+  add(problem("a.near",
+              signature("warm-up 2%", "id = \"warm\"\nweight = \"supporting\"") +
+                  signature("gave up waiting", "weight = \"decisive\"\nwith = [\"warm\"]\nwithin = 5")));
   EXPECT_GE(look("warm-up 2%\nx\nx\nRuntimeError: gave up waiting\n").findings.at(0).confidence, 0.85);
   std::string far = "warm-up 2%\n" + std::string(20, '\n') + "RuntimeError: gave up waiting\n";
   EXPECT_LT(look(far).findings.at(0).confidence, 0.5);
 }
 
 TEST_F(JudgeTest, FactsAloneMakeAFinding) {
-  add(problem("a.facts", "[[rule]]\nall = [\"nvshmem.version >= 3.5.19\", \"deepep.rc_fix == false\"]\nweight = \"decisive\"\n"
-                         "severity = \"warn\"\nen = \"will hang\"\nzh = \"会挂起\"\n"));
+  add(problem(
+      "a.facts",
+      "[[rule]]\nall = [\"nvshmem.version >= 3.5.19\", \"deepep.rc_fix == false\"]\nweight = \"decisive\"\n"
+      "severity = \"warn\"\nen = \"will hang\"\nzh = \"会挂起\"\n"));
   known.add("nvshmem.version", "3.6.5", {"site-packages", 0, "nvidia-nvshmem-cu13 3.6.5"});
   EXPECT_EQ(kinds(look("")), "");
   known.add("deepep.rc_fix", "false", {});
@@ -136,14 +150,16 @@ TEST_F(JudgeTest, NothingMatchedShowsTheFirstErrorAndWhatToCollect) {
 }
 
 TEST_F(JudgeTest, AtMostThreeFindings) {
-  for (char k : std::string("abcdef")) add(problem(std::string("x.") + k, signature(std::string("broken part ") + k)));
+  for (char k : std::string("abcdef"))
+    add(problem(std::string("x.") + k, signature(std::string("broken part ") + k)));
   std::string text;
   for (char k : std::string("abcdef")) text += std::string("RuntimeError: broken part ") + k + "\n";
   EXPECT_EQ(kinds(look(text)), "x.a x.b x.c");
 }
 
 TEST_F(JudgeTest, RanksAreCountedAsWitnesses) {
-  add(problem("a.one", signature("the broken thing", "weight = \"supporting\"") + signature("another hint", "weight = \"decisive\"")));
+  add(problem("a.one", signature("the broken thing", "weight = \"supporting\"") +
+                           signature("another hint", "weight = \"decisive\"")));
   auto one = look("[rank1]: another hint\n"), two = look("[rank1]: another hint\n[rank2]: another hint\n");
   EXPECT_GT(two.findings.at(0).confidence, one.findings.at(0).confidence);
   EXPECT_NE(two.findings.at(0).evidence.at(0).text.find("2 lines, 2 ranks"), std::string::npos);
@@ -152,7 +168,9 @@ TEST_F(JudgeTest, RanksAreCountedAsWitnesses) {
 TEST_F(JudgeTest, AnUnreadableLogIsAnErrorNotSilence) {
   add(problem("a.one", signature("the broken thing")));
   std::vector<LogInput> logs;
-  logs.push_back({"bad.log", [](char*, size_t) -> Result<size_t> { return fail(ErrorKind::unreadable, "I/O error", "bad.log"); }});
+  logs.push_back({"bad.log", [](char*, size_t) -> Result<size_t> {
+                    return fail(ErrorKind::unreadable, "I/O error", "bad.log");
+                  }});
   Observed o;
   const LogEvidence e = read_logs(catalogue, std::move(logs), o);
   EXPECT_EQ(judge(catalogue, e, o, Lang::en).errors.size(), 1u);

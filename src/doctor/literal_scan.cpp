@@ -1,5 +1,9 @@
 #include "doctor/literal_scan.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include <algorithm>
 #include <stdexcept>
 #include <unordered_map>
@@ -88,12 +92,13 @@ double LiteralScan::commonness(std::string_view text) {
 
 LiteralScan::LiteralScan(std::vector<Literal> literals)
     : literals_(std::move(literals)),
-      bits_((size_t(1) << kBits) / 64),
+      bits_((size_t(1) << kBits) / 32),
       heads_(size_t(1) << kBits, -1),
       awake_(literals_.size(), true) {
   for (size_t i = 0; i < literals_.size(); ++i) {
     const std::string& text = literals_[i].text;
-    if (text.size() < kMinLength) throw std::logic_error("a literal below the scanner's least length: " + text);
+    if (text.size() < kMinLength)
+      throw std::logic_error("a literal below the scanner's least length: " + text);
     const size_t b = best_offset(text).first;
     for (size_t k = 0; k < kStride; ++k) {
       const uint32_t w = fold(std::string_view(text).substr(b + k, 4)), h = hash(w);
@@ -108,7 +113,53 @@ void LiteralScan::set_awake(const std::vector<bool>& awake) {
   awake_ = awake;
   std::fill(bits_.begin(), bits_.end(), 0);
   for (const Entry& e : entries_)
-    if (awake_[e.literal]) bits_[hash(e.window) >> 6] |= uint64_t(1) << (hash(e.window) & 63);
+    if (awake_[e.literal]) bits_[hash(e.window) >> 5] |= uint32_t(1) << (hash(e.window) & 31);
+}
+
+size_t LiteralScan::collect_plain(const uint32_t* bits, const char* data, size_t size, size_t* at,
+                                  uint32_t* positions) {
+  size_t n = 0, p = *at;
+  for (; p + 4 <= size && n < kBatch; p += kStride) {
+    const uint32_t h = hash(load(data + p));
+    positions[n] = uint32_t(p);
+    n += (bits[h >> 5] >> (h & 31)) & 1;
+  }
+  *at = p;
+  return n;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2"))) size_t LiteralScan::collect_avx2(const uint32_t* bits, const char* data,
+                                                                 size_t size, size_t* at,
+                                                                 uint32_t* positions) {
+  // Eight windows, three bytes apart: four from the sixteen bytes at p, four from those at p + 12.
+  const __m256i spread = _mm256_setr_epi8(0, 1, 2, 3, 3, 4, 5, 6, 6, 7, 8, 9, 9, 10, 11, 12, 0, 1, 2, 3, 3, 4,
+                                          5, 6, 6, 7, 8, 9, 9, 10, 11, 12);
+  const __m256i fold_case = _mm256_set1_epi32(0x20202020), factor = _mm256_set1_epi32(int(0x9E3779B1u));
+  const __m256i low5 = _mm256_set1_epi32(31), top = _mm256_set1_epi32(31);
+  size_t n = 0, p = *at;
+  for (; p + 28 <= size && n < kBatch - 8; p += 8 * kStride) {
+    const __m128i a = _mm_loadu_si128(reinterpret_cast<const __m128i*>(data + p));
+    const __m128i b = _mm_loadu_si128(reinterpret_cast<const __m128i*>(data + p + 12));
+    __m256i w = _mm256_shuffle_epi8(_mm256_inserti128_si256(_mm256_castsi128_si256(a), b, 1), spread);
+    w = _mm256_srli_epi32(_mm256_mullo_epi32(_mm256_or_si256(w, fold_case), factor), 32 - kBits);
+    const __m256i words =
+        _mm256_i32gather_epi32(reinterpret_cast<const int*>(bits), _mm256_srli_epi32(w, 5), 4);
+    // The bit in question becomes the sign, which movemask reads.
+    const __m256i bit = _mm256_sllv_epi32(words, _mm256_sub_epi32(top, _mm256_and_si256(w, low5)));
+    for (uint32_t m = uint32_t(_mm256_movemask_ps(_mm256_castsi256_ps(bit))); m; m &= m - 1)
+      positions[n++] = uint32_t(p + kStride * size_t(__builtin_ctz(m)));
+  }
+  *at = p;
+  return p + 28 <= size ? n : n + collect_plain(bits, data, size, at, positions + n);
+}
+#endif
+
+LiteralScan::Collect LiteralScan::choose() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2")) return collect_avx2;
+#endif
+  return collect_plain;
 }
 
 bool LiteralScan::verify(const Literal& literal, const char* at) const {

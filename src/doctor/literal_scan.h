@@ -40,7 +40,7 @@ class LiteralScan {
   static double commonness(std::string_view text);
 
  private:
-  static constexpr int kStride = 3;
+  static constexpr size_t kStride = 3;
   static constexpr int kBits = 17;  ///< 16 KiB of bits: stays in the first-level cache
   struct Entry {
     uint32_t window;   ///< folded 4 bytes
@@ -55,24 +55,37 @@ class LiteralScan {
     return w | 0x20202020u;  // letters in one case; other bytes collide a little, verified later
   }
   static uint32_t hash(uint32_t w) { return (w * 0x9E3779B1u) >> (32 - kBits); }
-  bool maybe(uint32_t h) const { return (bits_[h >> 6] >> (h & 63)) & 1; }
   bool verify(const Literal& literal, const char* at) const;
+
+  /// Positions from *at on (a multiple of the stride) whose window may be filed; at most kBatch of them.
+  /// Moves *at past what was looked at; the end is reached when *at + 4 > size.
+  static constexpr size_t kBatch = 256;
+  using Collect = size_t (*)(const uint32_t* bits, const char* data, size_t size, size_t* at,
+                             uint32_t* positions);
+  static size_t collect_plain(const uint32_t* bits, const char* data, size_t size, size_t* at,
+                              uint32_t* positions);
+  static size_t collect_avx2(const uint32_t* bits, const char* data, size_t size, size_t* at,
+                             uint32_t* positions);
+  static Collect choose();
 
   template <class Found>
   void look(const char* data, size_t size, size_t p, Found&& found) const;
 
   std::vector<Literal> literals_;
-  std::vector<uint64_t> bits_;
+  std::vector<uint32_t> bits_;
   std::vector<int32_t> heads_;  ///< by hash, into entries_
   std::vector<Entry> entries_;
   std::vector<bool> awake_;
+  Collect collect_ = choose();
+
+  friend struct LiteralScanTest;
 };
 
 template <class Found>
 void LiteralScan::look(const char* data, size_t size, size_t p, Found&& found) const {
   const uint32_t w = load(data + p);
-  for (int32_t i = heads_[hash(w)]; i >= 0; i = entries_[i].next) {
-    const Entry& e = entries_[i];
+  for (int32_t i = heads_[hash(w)]; i >= 0; i = entries_[size_t(i)].next) {
+    const Entry& e = entries_[size_t(i)];
     if (e.window != w || p < e.offset || !awake_[e.literal]) continue;
     const Literal& l = literals_[e.literal];
     const size_t start = p - e.offset;
@@ -83,19 +96,12 @@ void LiteralScan::look(const char* data, size_t size, size_t p, Found&& found) c
 
 template <class Found>
 void LiteralScan::scan(const char* data, size_t size, Found&& found) const {
-  size_t p = 0;
   if (literals_.empty()) return;
-  for (; p + 3 * kStride + 4 <= size; p += 4 * kStride) {
-    const uint32_t h0 = hash(load(data + p)), h1 = hash(load(data + p + kStride)),
-                   h2 = hash(load(data + p + 2 * kStride)), h3 = hash(load(data + p + 3 * kStride));
-    if (!(maybe(h0) | maybe(h1) | maybe(h2) | maybe(h3))) continue;
-    if (maybe(h0)) look(data, size, p, found);
-    if (maybe(h1)) look(data, size, p + kStride, found);
-    if (maybe(h2)) look(data, size, p + 2 * kStride, found);
-    if (maybe(h3)) look(data, size, p + 3 * kStride, found);
+  uint32_t positions[kBatch + 16];
+  for (size_t at = 0; at + 4 <= size;) {
+    const size_t n = collect_(bits_.data(), data, size, &at, positions);
+    for (size_t i = 0; i < n; ++i) look(data, size, positions[i], found);
   }
-  for (; p + 4 <= size; p += kStride)
-    if (maybe(hash(load(data + p)))) look(data, size, p, found);
 }
 
 }  // namespace ep

@@ -6,6 +6,12 @@
 #include <set>
 
 namespace ep {
+
+/// Forces the code without vector instructions.
+struct LiteralScanTest {
+  static void use_plain(LiteralScan& s) { s.collect_ = LiteralScan::collect_plain; }
+};
+
 namespace {
 
 using Found = std::multiset<std::pair<uint32_t, size_t>>;
@@ -29,7 +35,12 @@ Found fast(const std::vector<LiteralScan::Literal>& literals, const std::string&
   Found out;
   // Exactly sized copy: a read past the end is seen by the address sanitizer.
   std::vector<char> copy(text.begin(), text.end());
-  LiteralScan(literals).scan(copy.data(), copy.size(), [&](uint32_t i, size_t p) { out.emplace(i, p); });
+  LiteralScan scan(literals);
+  scan.scan(copy.data(), copy.size(), [&](uint32_t i, size_t p) { out.emplace(i, p); });
+  Found plain;
+  LiteralScanTest::use_plain(scan);
+  scan.scan(copy.data(), copy.size(), [&](uint32_t i, size_t p) { plain.emplace(i, p); });
+  EXPECT_EQ(out, plain);
   return out;
 }
 

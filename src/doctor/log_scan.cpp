@@ -125,7 +125,8 @@ LogScan::LogScan(std::vector<ScanPattern> patterns)
   std::map<std::pair<std::string, bool>, uint32_t> index;
   for (uint32_t i = 0; i < patterns_.size(); ++i) {
     const LinePattern& p = *patterns_[i].pattern;
-    const auto key = std::make_pair(p.literals[p.anchor()], p.ignore_case);
+    anchors_.push_back(p.anchor());
+    const auto key = std::make_pair(p.literals[anchors_.back()], p.ignore_case);
     auto [it, fresh] = index.emplace(key, uint32_t(literals.size()));
     if (fresh) {
       literals.push_back({key.first, key.second});
@@ -201,7 +202,7 @@ struct LogScan::Pass {
         end = size_t(static_cast<const char*>(p) - data);
     }
     const LogLine l{{data + begin, end - begin}, line};
-    if (!self.patterns_[pattern].pattern->matches(l.text)) {
+    if (!self.patterns_[pattern].pattern->matches_beside(self.anchors_[pattern], l.text)) {
       ++tries[pattern];
       return;
     }

@@ -53,6 +53,7 @@ class LogScan {
   std::vector<ScanPattern> patterns_;
   LiteralScan scan_;
   std::vector<std::vector<uint32_t>> by_literal_;  ///< literal -> patterns
+  std::vector<size_t> anchors_;                    ///< of each pattern
 };
 
 /// A block reader over text in memory.

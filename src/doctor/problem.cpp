@@ -10,9 +10,10 @@
 
 namespace ep {
 
-bool LinePattern::matches(std::string_view line) const {
-  for (const auto& l : literals)
-    if (!(ignore_case ? icontains(line, l) : contains(line, l))) return false;
+bool LinePattern::matches_beside(size_t known, std::string_view line) const {
+  for (size_t i = 0; i < literals.size(); ++i)
+    if (i != known && !(ignore_case ? icontains(line, literals[i]) : contains(line, literals[i])))
+      return false;
   return !regex || re2::RE2::PartialMatch(line, *regex);
 }
 

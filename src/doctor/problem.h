@@ -28,7 +28,9 @@ struct LinePattern {
   std::shared_ptr<const re2::RE2> regex;  ///< null: literals decide
   bool ignore_case = false;
   /// Literals and expression on one line (without its newline).
-  bool matches(std::string_view line) const;
+  bool matches(std::string_view line) const { return matches_beside(SIZE_MAX, line); }
+  /// The same when literal number `known` was already seen on the line.
+  bool matches_beside(size_t known, std::string_view line) const;
   /// The literal a scanner should look for: the rarest of them.
   size_t anchor() const;
 };

@@ -40,9 +40,13 @@ TEST(TextFacts, VersionsInTheirUsualForms) {
   EXPECT_EQ(best("node1:1:1 [0] NCCL INFO NCCL version 2.28.9+cuda13.0\n", "nccl.version"), "2.28.9");
   EXPECT_EQ(best("torch                 2.11.0+cu130\n", "torch.cuda"), "13.0");
   EXPECT_EQ(best("Cuda compilation tools, release 12.9, V12.9.86\n", "cuda.version"), "12.9");
-  EXPECT_EQ(best("| NVIDIA-SMI 580.95.05   Driver Version: 580.95.05   CUDA Version: 13.0  |\n", "driver.version"), "580.95.05");
+  EXPECT_EQ(
+      best("| NVIDIA-SMI 580.95.05   Driver Version: 580.95.05   CUDA Version: 13.0  |\n", "driver.version"),
+      "580.95.05");
   EXPECT_EQ(best("deep_ep                       1.2.1+73b6ea4\n", "deepep.generation"), "v1");
-  EXPECT_EQ(best("torch 2.9 requires nvidia-nccl-cu13==2.28.9, but you have nvidia-nccl-cu13 2.30.7 which\n", "nccl.version"), "2.30.7");
+  EXPECT_EQ(best("torch 2.9 requires nvidia-nccl-cu13==2.28.9, but you have nvidia-nccl-cu13 2.30.7 which\n",
+                 "nccl.version"),
+            "2.30.7");
 }
 
 TEST(TextFacts, TheRunningCopyBeatsThePackage) {
@@ -51,8 +55,10 @@ TEST(TextFacts, TheRunningCopyBeatsThePackage) {
 }
 
 TEST(TextFacts, Environment) {
-  EXPECT_EQ(best("export NVSHMEM_IB_GID_INDEX=3 NVSHMEM_HCA_PREFIX=mlx5\n", "env.NVSHMEM_HCA_PREFIX"), "mlx5");
-  EXPECT_EQ(best("n:1:1 [0] NCCL INFO NCCL_IB_HCA set by environment to mlx5_0.\n", "env.NCCL_IB_HCA"), "mlx5_0");
+  EXPECT_EQ(best("export NVSHMEM_IB_GID_INDEX=3 NVSHMEM_HCA_PREFIX=mlx5\n", "env.NVSHMEM_HCA_PREFIX"),
+            "mlx5");
+  EXPECT_EQ(best("n:1:1 [0] NCCL INFO NCCL_IB_HCA set by environment to mlx5_0.\n", "env.NCCL_IB_HCA"),
+            "mlx5_0");
   EXPECT_EQ(best("  NVSHMEM_DISABLE_CUDA_VMM: \"1\"\n", "env.NVSHMEM_DISABLE_CUDA_VMM"), "1");
   EXPECT_EQ(best("export LD_LIBRARY_PATH=/a:$LD_LIBRARY_PATH\n", "env.LD_LIBRARY_PATH"), "");
 }
@@ -67,7 +73,9 @@ TEST(TextFacts, DevicesNodesAndLimits) {
   EXPECT_EQ(best("max locked memory           (kbytes, -l) 8192\n", "limits.memlock"), "8388608");
   EXPECT_EQ(best("EnableStreamMemOPs: 0\nRegistryDwords: \"\"\n", "driver.peer_mapping_override"), "false");
   EXPECT_EQ(best("RegistryDwords: \"PeerMappingOverride=0x1;\"\n", "driver.peer_mapping_override"), "true");
-  EXPECT_EQ(best("[tuning] Best dispatch (BF16): SMs 24: 6.52 GB/s (RDMA), 20.3 GB/s (NVL)\n", "perf.rdma_gbps"), "6.52");
+  EXPECT_EQ(
+      best("[tuning] Best dispatch (BF16): SMs 24: 6.52 GB/s (RDMA), 20.3 GB/s (NVL)\n", "perf.rdma_gbps"),
+      "6.52");
 }
 
 }  // namespace
