@@ -23,6 +23,8 @@ std::unique_ptr<Command> make_compare();
 std::unique_ptr<Command> make_topology();
 std::unique_ptr<Command> make_report();
 std::unique_ptr<Command> make_up();
+std::unique_ptr<Command> make_env();
+std::unique_ptr<Command> make_env_lint();
 std::unique_ptr<Command> make_help();
 std::unique_ptr<Command> make_completion();
 

@@ -226,16 +226,16 @@ void add_pasted_facts(const PastedHost& pasted, Facts& f) {
                    [](const RdmaDevice& a, const RdmaDevice& b) { return natural_less(a.name, b.name); });
 }
 
-void add_probed_matrices(const Host& host, Facts& f) {
-  auto topo = host.probe("nvidia-smi-topo");
+void add_probed_matrices(const std::function<const ProbeResult&(const std::string&)>& probe, Facts& f) {
+  const ProbeResult& topo = probe("nvidia-smi-topo");
   if (topo.found && topo.exit_code == 0)
     for (auto& t : parse_link_matrices(topo.out, "nvidia-smi topo -m"))
       if (t.refused.empty()) f.matrices.push_back(std::move(t.matrix));
-  for (const char* probe : {"nvidia-smi-p2p-r", "nvidia-smi-p2p-w"}) {
-    auto r = host.probe(probe);
+  for (const char* name : {"nvidia-smi-p2p-r", "nvidia-smi-p2p-w"}) {
+    const ProbeResult& r = probe(name);
     auto p2p = r.found && r.exit_code == 0 ? parse_p2p_matrix(r.out) : P2pText{};
     if (!p2p.found) continue;
-    f.p2p_known = known(true, probe);
+    f.p2p_known = known<bool>(true, name);
     for (auto& b : p2p.bad_pairs) f.p2p_bad_pairs.push_back(std::move(b));
   }
 }

@@ -145,6 +145,8 @@ void judge_nvlink(TopologyWork& w, const NvlinkView& v) {
 
 void judge_transport(TopologyWork& w) {
   Topology& t = w.out;
+  if (t.gpus.empty() && w.facts.host_kind != "paste")
+    w.say("no_gpu", Severity::fail, "no NVIDIA GPU is visible here");
   size_t usable = t.usable().size();
   bool mnnvl = grace(t, w.facts) && t.gpus.size() > 1;
   auto count = [&](const char* role) {
@@ -165,7 +167,8 @@ void judge_transport(TopologyWork& w) {
       w.say("wrong_vendor", Severity::fail,
             "the RDMA devices have no mlx5 direct verbs: IBGDA can't use them");
     bool other = count("efa") || count("wrong-vendor") || w.said("gid_none") || w.said("missing_nic");
-    bool topology_known = !t.gpus.empty();
+    bool whole_host = w.facts.host_kind != "paste";
+    bool topology_known = !t.gpus.empty() || whole_host;
     if (!other && topology_known &&
         (w.has_distances || t.nics.empty() || count("down") || count("not-rdma"))) {
       bool params_only =

@@ -113,8 +113,9 @@ void check_mapping(const Json& expect, const Answer& a) {
     const Json& e = m["best_env"];
     EXPECT_EQ(a.main.strings.deep_ep, e.value("DEEP_EP_DEVICE_TO_HCA_MAPPING", ""));
     EXPECT_EQ(a.main.strings.hca_list, e.value("NVSHMEM_HCA_LIST", ""));
-    if (e["NVSHMEM_HCA_PE_MAPPING"].is_string())
+    if (e["NVSHMEM_HCA_PE_MAPPING"].is_string()) {
       EXPECT_EQ(a.main.strings.hca_pe_mapping, e["NVSHMEM_HCA_PE_MAPPING"].get<std::string>());
+    }
   }
 }
 
@@ -140,9 +141,12 @@ void check_verdict(const Json& expect, const Answer& a) {
   std::string have = a.verdict == Verdict::pass ? "ok" : a.verdict == Verdict::warn ? "warn" : "fail";
   EXPECT_EQ(have, expect["verdict"].get<std::string>());
   for (const auto& w : expect["warnings"])
-    if (w["severity"] == "error")
+    if (w["severity"] == "error") {
       EXPECT_TRUE(a.errors.count(w["code"].get<std::string>())) << "not found: " << w["code"];
-  if (expect["verdict"] == "ok") EXPECT_TRUE(a.errors.empty());
+    }
+  if (expect["verdict"] == "ok") {
+    EXPECT_TRUE(a.errors.empty());
+  }
 }
 
 std::vector<fs::path> items(const fs::path& top) {
@@ -169,8 +173,8 @@ TEST_P(Golden, IsRightInEveryDimension) {
   check_item(GetParam());
 }
 INSTANTIATE_TEST_SUITE_P(Hosts, Golden, ::testing::ValuesIn(items(fs::path(EP_SOURCE_DIR) / "test/hosts")),
-                         [](const auto& info) {
-                           std::string s = info.param.filename().string();
+                         [](const auto& param) {
+                           std::string s = param.param.filename().string();
                            std::replace_if(
                                s.begin(), s.end(), [](unsigned char c) { return !std::isalnum(c); }, '_');
                            return s;

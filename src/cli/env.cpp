@@ -1,0 +1,126 @@
+// `env`: the whole environment of a stack on this host, with the reason of each line.
+#include <fmt/core.h>
+
+#include <nlohmann/json.hpp>
+
+#include "cli/hosts_input.h"
+#include "cli/rows.h"
+#include "facts/topology.h"
+#include "plan/env_render.h"
+
+namespace ep {
+namespace {
+
+std::string env_json(const EnvPlan& p, const std::string& host) {
+  nlohmann::ordered_json j = {
+      {"schema", "epready-env-1"}, {"tool", "epready"}, {"host", host}, {"lane", p.lane},
+      {"nvshmem", p.nvshmem},      {"nccl", p.nccl}};
+  auto list = [](const std::vector<EnvLine>& lines) {
+    auto out = nlohmann::ordered_json::array();
+    for (const auto& l : lines) out.push_back({{"name", l.name}, {"value", l.value}, {"why", l.why.en}});
+    return out;
+  };
+  j["variables"] = list(p.lines);
+  auto ranks = nlohmann::ordered_json::array();
+  for (const auto& [gpu, nic] : p.per_rank)
+    ranks.push_back({{"gpu", gpu}, {"NVSHMEM_HCA_LIST", nic}, {"NVSHMEM_ENABLE_NIC_PE_MAPPING", "1"}});
+  j["per_rank"] = std::move(ranks);
+  j["left_out"] = list(p.left_out);
+  auto findings = nlohmann::ordered_json::array();
+  for (const auto& f : p.findings)
+    findings.push_back({{"code", f.code},
+                        {"severity", f.severity == Severity::fail ? "error" : "warn"},
+                        {"text", f.title},
+                        {"next", f.next}});
+  j["findings"] = std::move(findings);
+  return j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+class EnvCommand : public Command {
+ public:
+  std::vector<Option> options() override {
+    return {
+        {"--shell",
+         {"As a script to source (default)", "输出可 source 的脚本（默认）"},
+         &shell_,
+         {},
+         "",
+         false},
+        {"--systemd", {"As an EnvironmentFile", "输出 systemd EnvironmentFile"}, &systemd_, {}, "", false},
+        {"--docker", {"As an --env-file", "输出 Docker --env-file"}, &docker_, {}, "", false},
+        {"--k8s", {"As a container's env list", "输出 Kubernetes env 列表"}, &k8s_, {}, "", false},
+        {"--lane",
+         {"Lane the environment is for", "适用的路线"},
+         &request_.lane,
+         {"v1", "v2", "local"},
+         "LANE",
+         false},
+        {"--nvshmem",
+         {"NVSHMEM version to write for (default: the one found)", "按哪个 NVSHMEM 版本输出"},
+         &request_.nvshmem,
+         {},
+         "VERSION",
+         false},
+        {"--nccl",
+         {"NCCL version to write for (default: the one found)", "按哪个 NCCL 版本输出"},
+         &request_.nccl,
+         {},
+         "VERSION",
+         false},
+        {"--gib",
+         {"Google's gIB variables: when its folder is there, all, or none", "gIB 变量：自动、全部或不设"},
+         &request_.gib,
+         {"auto", "all", "none"},
+         "WHEN",
+         false},
+        {"--data-dir",
+         {"Folder that stands in for the built-in data", "替代内置数据的目录"},
+         &data_dir_,
+         {},
+         "DIR",
+         false}};
+  }
+
+  int run(Context& c) override {
+    if (shell_ + systemd_ + docker_ + k8s_ > 1)
+      return c.report(Error{ErrorKind::usage,
+                            "only one form at a time",
+                            "",
+                            "--shell, --systemd, --docker and --k8s exclude each other",
+                            "epready env --shell",
+                            {}});
+    auto facts = read_hosts(c.from, {});
+    if (!facts) return c.report(facts.error());
+    auto variables = load_variables(data_dir_);
+    if (!variables) return c.report(variables.error());
+    const Facts& f = facts->front();
+    Topology t = read_topology(f);
+    EnvPlan plan = compute_env(f, t, *variables, request_);
+    EnvForm form = systemd_  ? EnvForm::systemd
+                   : docker_ ? EnvForm::docker
+                   : k8s_    ? EnvForm::k8s
+                             : EnvForm::shell;
+    c.out(c.json ? env_json(plan, t.host_name) : env_text(plan, form, c.lang));
+    bool bad = false;
+    for (const auto& x : plan.findings) {
+      c.note(fmt::format("epready: {}: {}{}", x.code, x.title, x.next.empty() ? "" : "\n  next: " + x.next));
+      bad |= x.severity == Severity::fail;
+    }
+    // The text is meant to be sourced: the next command goes to the talk.
+    if (!c.json) c.note(fmt::format("{}: epready env lint", c.tr({"next", "下一步"})));
+    return bad ? 1 : 0;
+  }
+
+ private:
+  EnvRequest request_;
+  std::string data_dir_;
+  bool shell_ = false, systemd_ = false, docker_ = false, k8s_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> make_env() {
+  return std::make_unique<EnvCommand>();
+}
+
+}  // namespace ep
