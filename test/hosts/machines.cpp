@@ -178,7 +178,7 @@ void finished_parts(Machine& m, const std::string& prefix) {
                                {"packaging", "25.0"},
                                {"triton", "3.5.1"},
                                {"nvidia-nccl-cu12", "2.27.5"},
-                               {"nvidia-nvshmem-cu12", "3.3.20"},
+                               {"nvidia-nvshmem-cu12", "3.5.19"},
                                {"nvidia-cuda-runtime-cu12", "12.9.79"},
                                {"deep-ep", "1.2.1+29d31c0"}})
     m.wheel(site, name, version);
@@ -186,13 +186,12 @@ void finished_parts(Machine& m, const std::string& prefix) {
     m.data.file(prefix + "/" + part + "/.epready-part",
                 "# Written by epready when this part was published; facts read it back.\n" + text);
   };
-  stamp("gdrcopy", "version=2.5.1\n");
-  stamp("nvshmem", "arch=100\nibgda=yes\nversion=3.5.19\n");
-  m.data.file(prefix + "/nvshmem/lib/nvshmem_transport_ibgda.so.103", "");
-  m.data.file(prefix + "/nvshmem/lib/libnvshmem_host.so.3", "");
-  stamp("deepep", "arch=10.0\ncommit=29d31c095796f3c8ece47ee9cdcc167051bbeed9\nversion=1.2.1\n");
-  stamp("nic-map", "version=1\n");
-  stamp("env", "version=1\n");
+  // As the planner stamps them (src/plan/steps_user.cpp); test/hosts/plans_test.cpp holds the two together.
+  stamp("deepep",
+        "arch=100\ncommit=29d31c095796f3c8ece47ee9cdcc167051bbeed9\ncuda=12.9\nnvshmem=3.5.19\npatches=none\n"
+        "torch=2.9.1\n");
+  stamp("nic-map", "venv=" + venv + "\nversion=1\n");
+  stamp("env", "deepep=1.2.1+29d31c0\nhandler=gpu\nstack=v1-gcp-b200\n");
 }
 
 }  // namespace
@@ -228,6 +227,7 @@ SnapshotData gcp_a4_done() {
                       {"ninja-build", "1.11.1-2"},
                       {"build-essential", "12.10ubuntu1"},
                       {"g++", "4:13.2.0-7ubuntu1"},
+                      {"python3-dev", "3.12.3-0ubuntu2"},
                       {"python3-venv", "3.12.3-0ubuntu2"},
                       {"python3-pip", "24.0+dfsg-1ubuntu1.3"},
                       {"dkms", "3.0.11-1ubuntu13"}})
