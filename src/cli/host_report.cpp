@@ -118,6 +118,8 @@ Result<> write_file(const std::string& path, std::string_view content) {
 }
 
 Result<WrittenReport> write_report(const HostReport& report, const std::string& folder) {
+  for (size_t at = folder.find('/', 1); at != std::string::npos; at = folder.find('/', at + 1))
+    mkdir(folder.substr(0, at).c_str(), 0755);
   if (mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
     return errno_fail("the folder cannot be made", folder);
   WrittenReport w{folder + "/report.html", folder + "/report.json"};

@@ -37,7 +37,7 @@ class Writer {
     Json& all = (*at_)[name] = Json::array();
     for (const auto& item : items) {
       all.push_back(Json::object());
-      all.back()["name"] = label(item);
+      all.back()["id"] = label(item);  // "name" is a fact of some items
       down(all.back(), [&] { body(item); });
     }
   }
