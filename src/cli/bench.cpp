@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "cli/bench_options.h"
+#include "cli/host_report.h"
 #include "cli/rows.h"
 #include "report/bench_report.h"
 
@@ -58,6 +59,7 @@ class Bench : public Command {
         request_, [&](std::string_view line) { c.note(line); }, &interrupted());
     if (!result) return c.report(result.error());
     c.out(c.json ? bench_json(*result) : bench_text(*result, c.look()));
+    remember(c, *result);
     bool good = result->outcome.verdict == Verdict::pass || result->outcome.verdict == Verdict::warn;
     c.next(good ? "epready verify -r 2" : "epready doctor");
     return good ? 0 : result->outcome.verdict == Verdict::fail ? 1 : 3;

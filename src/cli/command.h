@@ -42,6 +42,8 @@ struct Context {
   int report(const Error& error) const;
   /// The last line of a human report: "next: ..." (nothing with --json).
   void next(std::string_view command, Text why = {}) const;
+  /// " --from PATH" for commands that look at the same host; empty for this machine.
+  std::string from_option() const { return from.empty() ? "" : " --from " + shell_quote(from); }
   /// The host that --from names, or the live one.
   Result<std::unique_ptr<Host>> open() const;
   std::string_view tr(Text text) const { return text.in(lang); }

@@ -46,13 +46,12 @@ std::string now_utc() {
   return text;
 }
 
-HistoryEntry history_entry(const Facts& facts, const BenchResult& result) {
-  HistoryEntry e;
-  e.when = now_utc();
-  e.host = facts.os.hostname.value_or(facts.host_name);
-  e.version = EP_VERSION;
-  e.result = result;
-  return e;
+void remember(const Context& context, const BenchResult& result) {
+  char host[256] = "";
+  gethostname(host, sizeof host - 1);
+  if (auto ok = append_history(default_prefix() + "/history.jsonl", {0, now_utc(), host, EP_VERSION, result});
+      !ok)
+    context.note("epready: " + ok.error().text());
 }
 
 std::string report_json(const HostReport& r) {

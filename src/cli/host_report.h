@@ -5,6 +5,7 @@
 
 #include "apply/apply.h"
 #include "bench/history.h"
+#include "cli/command.h"
 #include "facts/facts.h"
 #include "plan/lanes.h"
 #include "plan/plan.h"
@@ -34,6 +35,7 @@ Result<> write_file(const std::string& path, std::string_view content);
 
 /// UTC now, 2026-11-30T12:00:00Z.
 std::string now_utc();
-HistoryEntry history_entry(const Facts& facts, const BenchResult& result);
+/// Adds a run to the history of this machine; a history that cannot be written is said and is no failure.
+void remember(const Context& context, const BenchResult& result);
 
 }  // namespace ep

@@ -59,9 +59,10 @@ class Report : public Command {
       if (verified.bench) c.out("\n" + bench_text(*verified.bench, c.look()));
       c.out(verify_summary_text(verified, c.look()));
       if (!planned) c.note(planned.error().text());
-      c.next(verified.overall.verdict == Verdict::fail ? "epready doctor"
-             : html_.empty()                           ? "epready report --html report.html"
-                                                       : "epready verify -r 2");
+      c.next((verified.overall.verdict == Verdict::fail ? "epready doctor"
+              : html_.empty()                           ? "epready report --html report.html"
+                                                        : "epready plan") +
+             c.from_option());
     }
     return verified.overall.verdict == Verdict::fail ? 1 : 0;
   }

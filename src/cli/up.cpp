@@ -136,7 +136,7 @@ class Up : public Command {
     HostReport report{&facts, lanes, &plan, &*applied, &verified, c.lang};
     auto written = write_report(report, plan_.prefix + "/report");
     if (!written) return c.report(written.error());
-    if (verified.bench) record(c, facts, *verified.bench);
+    if (verified.bench) remember(c, *verified.bench);
     if (c.json) c.out(report_json(report));
     say(c, fmt::format("{}\n{}", written->html, verify_summary_text(verified, c.look())));
     int code = verified.exit_code();
@@ -170,11 +170,6 @@ class Up : public Command {
     c.next(code == 4 ? "reboot, then: epready up" : code == 5 ? "epready up" : "epready status");
     return code;
   }
-  static void record(Context& c, const Facts& facts, const BenchResult& result) {
-    auto ok = append_history(default_prefix() + "/history.jsonl", history_entry(facts, result));
-    if (!ok) c.note(ok.error().text());
-  }
-
   PlanOptions plan_ = [] {
     PlanOptions o;
     o.prefix.clear();

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "cli/bench_options.h"
+#include "cli/host_report.h"
 #include "cli/rows.h"
 #include "facts/facts.h"
 #include "host/host.h"
@@ -55,11 +56,13 @@ class Verify : public Command {
     }
     VerifyReport report = verify(facts, options_);
     c.out(c.json ? verify_json(report) : verify_summary_text(report, c.look()));
+    if (report.bench) remember(c, *report.bench);
     int code = report.exit_code();
-    c.next(code == 0 && options_.level == 1 ? "epready verify -r 2"
-           : code == 0                      ? "epready report"
-           : code == 5                      ? "epready verify -r " + std::to_string(options_.level)
-                                            : "epready doctor");
+    const bool live = c.from.empty();
+    c.next(code == 5                     ? fmt::format("epready verify -r {}", options_.level)
+           : code != 0                   ? "epready doctor" + c.from_option()
+           : live && options_.level == 1 ? "epready verify -r 2"
+                                         : "epready report" + c.from_option());
     return code;
   }
 
