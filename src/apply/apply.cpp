@@ -178,7 +178,7 @@ Result<ApplyReport> apply_plan(const Plan& plan, const ApplyOptions& options, Pr
   if (auto r = check_plan(plan); !r) return Failure(r.error());
   std::unique_ptr<World> live;
   World* world = options.world;
-  if (!world) world = (live = live_world(options.root)).get();
+  if (!world) world = (live = live_world(plan.prefix, options.root)).get();
   world->refresh();
   HostSituation host = world->situation();
   if (auto r = check_host(plan, options, host); !r) return Failure(r.error());

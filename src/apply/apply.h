@@ -38,8 +38,9 @@ class World {
   /// Why a step's `after` is still false after its reboot: stale initramfs, a later file, another module.
   virtual std::vector<Finding> why_not_live(const Step& step) = 0;
 };
-/// The running machine, or a mounted image when root is not "/".
-std::unique_ptr<World> live_world(std::string root = "/");
+/// The running machine, or a mounted image when root is not "/". `prefix`: the folder whose parts count as
+/// installed.
+std::unique_ptr<World> live_world(std::string prefix, std::string root = "/");
 
 /// Consent per risk class. user_files is what the command itself asks for and needs none.
 /// "packages,kernel,reboot", "all", "none"; errors name the word that is not known.
@@ -57,7 +58,7 @@ struct ApplyOptions {
   bool resume = false;     ///< continue an interrupted or rebooted run: no drift check, predicates decide
   bool may_drift = false;  ///< the plan was made from the facts of this very moment (up, apply without FILE)
   std::string self;        ///< path of this program for RunSelf and the resume unit; empty: /proc/self/exe
-  World* world = nullptr;  ///< null: live_world(root)
+  World* world = nullptr;  ///< null: live_world(prefix, root)
   const std::atomic<bool>* stop = nullptr;  ///< Ctrl-C; null: never
 };
 

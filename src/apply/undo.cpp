@@ -315,7 +315,7 @@ Result<UndoReport> undo_prefix(const std::string& prefix, const UndoOptions& opt
   if (!lock) return Failure(lock.error());
   std::unique_ptr<World> live;
   World* world = options.world;
-  if (!world) world = (live = live_world(options.root)).get();
+  if (!world) world = (live = live_world(prefix, options.root)).get();
   ApplyOptions apply_options;
   apply_options.root = options.root;
   apply_options.stop = options.stop;

@@ -61,7 +61,8 @@ namespace {
 
 class LiveWorld : public World {
  public:
-  explicit LiveWorld(std::string root) : root_(std::move(root)), host_(live_host(root_)) {}
+  LiveWorld(std::string prefix, std::string root)
+      : prefix_(std::move(prefix)), root_(std::move(root)), host_(live_host(root_)) {}
 
   HostSituation situation() override {
     const Facts& f = facts();
@@ -99,18 +100,18 @@ class LiveWorld : public World {
 
  private:
   const Facts& facts() {
-    if (!facts_) facts_ = read_facts(*host_);
+    if (!facts_) facts_ = read_facts(*host_, prefix_);
     return *facts_;
   }
-  std::string root_;
+  std::string prefix_, root_;
   std::unique_ptr<Host> host_;
   std::optional<Facts> facts_;
 };
 
 }  // namespace
 
-std::unique_ptr<World> live_world(std::string root) {
-  return std::make_unique<LiveWorld>(std::move(root));
+std::unique_ptr<World> live_world(std::string prefix, std::string root) {
+  return std::make_unique<LiveWorld>(std::move(prefix), std::move(root));
 }
 
 }  // namespace ep

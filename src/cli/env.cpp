@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "cli/host_report.h"
 #include "cli/hosts_input.h"
 #include "cli/rows.h"
 #include "facts/topology.h"
@@ -49,9 +50,18 @@ class EnvCommand : public Command {
         {"--systemd", {"As an EnvironmentFile", "输出 systemd EnvironmentFile"}, &systemd_, {}, "", false},
         {"--docker", {"As an --env-file", "输出 Docker --env-file"}, &docker_, {}, "", false},
         {"--k8s", {"As a container's env list", "输出 Kubernetes env 列表"}, &k8s_, {}, "", false},
+        {"-o,--output",
+         {"Write to this file, beside and renamed (default: stdout)",
+          "写入此文件（先写临时文件再改名）；默认标准输出"},
+         &output_,
+         {},
+         "FILE",
+         false},
+        {"--prefix", {"Folder that epready owns", "epready 拥有的目录"}, &request_.prefix, {}, "DIR", false},
         {"--lane",
-         {"Lane the environment is for", "适用的路线"},
-         &request_.lane,
+         {"Lane the environment is for (default: v1 with GPUs, local without)",
+          "适用的通道（默认：有 GPU 为 v1，否则 local）"},
+         &lane_,
          {"v1", "v2", "local"},
          "LANE",
          false},
@@ -94,13 +104,15 @@ class EnvCommand : public Command {
     auto variables = load_variables(data_dir_);
     if (!variables) return c.report(variables.error());
     const Facts& f = facts->front();
+    request_.lane = !lane_.empty() ? lane_ : f.gpus.empty() ? "local" : "v1";
     Topology t = read_topology(f);
     EnvPlan plan = compute_env(f, t, *variables, request_);
     EnvForm form = systemd_  ? EnvForm::systemd
                    : docker_ ? EnvForm::docker
                    : k8s_    ? EnvForm::k8s
                              : EnvForm::shell;
-    c.out(c.json ? env_json(plan, t.host_name) : env_text(plan, form, c.lang));
+    const std::string text = c.json ? env_json(plan, t.host_name) : env_text(plan, form, c.lang);
+    if (auto ok = write_file(output_.empty() ? "-" : output_, text); !ok) return c.report(ok.error());
     bool bad = false;
     for (const auto& x : plan.findings) {
       c.note(fmt::format("epready: {}: {}{}", x.code, x.title, x.next.empty() ? "" : "\n  next: " + x.next));
@@ -108,12 +120,13 @@ class EnvCommand : public Command {
     }
     // The text is meant to be sourced: the next command goes to the talk.
     if (!c.json) c.note(fmt::format("{}: epready env lint", c.tr({"next", "下一步"})));
-    return bad ? 1 : 0;
+    // A file that was asked for and written is a success; what it cannot mend was said.
+    return bad && output_.empty() ? 1 : 0;
   }
 
  private:
   EnvRequest request_;
-  std::string data_dir_;
+  std::string data_dir_, lane_, output_;
   bool shell_ = false, systemd_ = false, docker_ = false, k8s_ = false;
 };
 

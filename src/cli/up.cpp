@@ -72,7 +72,7 @@ class Up : public Command {
     stage(c, 1, {"facts", "事实"});
     auto host = open_host("");
     if (!host) return c.report(host.error());
-    Facts facts = read_facts(**host);
+    Facts facts = read_facts(**host, plan_.prefix);
     say(c, host_text(facts, c.look()));
 
     // 2. Which lanes are possible here, and what do the others lack?
@@ -109,11 +109,11 @@ class Up : public Command {
 
     // 5. The environment file is one of the plan's steps; say how to use it.
     stage(c, 5, {"env", "环境"});
-    say(c, w("source {}/env.sh", "source {}/env.sh", plan_.prefix) + "\n");
+    say(c, fmt::format("source {}/env/env.sh", plan_.prefix) + "\n");
 
     // 6. Proof: facts again, then real tokens between ranks.
     stage(c, 6, {"verify", "验证"});
-    facts = read_facts(**host);
+    facts = read_facts(**host, plan_.prefix);
     VerifyOptions v;
     v.level = 2;
     v.lane = plan.lane;

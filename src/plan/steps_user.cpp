@@ -331,15 +331,20 @@ void make_env(Build& b) {
   Step s =
       user_step(b, "env", "env", b.w("Write the environment file {}/env.sh", "写入环境文件 {}/env.sh", root));
   s.needs_network = false;
-  s.why = b.w(
-      "NIC mapping and GID choice computed from this host, after the reboot; no fixed index, no LD_PRELOAD",
-      "重启后按本机计算网卡映射与 GID；不写死索引，不用 LD_PRELOAD");
+  s.why = b.stack.lane == "local"
+              ? b.w("what programs on this host should find, with the reason of each line",
+                    "本机程序应使用的环境，每行附理由")
+              : b.w("NIC mapping and GID choice computed from this host, after the reboot; no fixed index, "
+                    "no LD_PRELOAD",
+                    "重启后按本机计算网卡映射与 GID；不写死索引，不用 LD_PRELOAD");
   const std::map<std::string, std::string> stamp = {
       {"stack", b.stack.id},
       {"deepep", b.version("deepep")},
       {"handler", b.option("nic-handler").empty() ? "none" : b.option("nic-handler")}};
   s.actions = {MakeDir{root, 0755},
-               RunSelf{{"env", "--shell", "--prefix", b.options.prefix, "--output", root + "/env.sh"}, 60},
+               RunSelf{{"env", "--shell", "--lane", b.stack.lane, "--prefix", b.options.prefix, "--output",
+                        root + "/env.sh"},
+                       60},
                stamp_file(root, stamp)};
   s.before = s.after = {part_predicate("env", b.options.prefix, stamp)};
   s.estimate_s = 1;
