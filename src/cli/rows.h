@@ -7,6 +7,8 @@
 namespace ep {
 
 std::unique_ptr<Command> make_bench();
+std::unique_ptr<Command> make_facts();
+std::unique_ptr<Command> make_snapshot();
 std::unique_ptr<Command> make_doctor();
 std::unique_ptr<Command> make_explain();
 std::unique_ptr<Command> make_problems();

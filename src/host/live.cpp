@@ -216,6 +216,7 @@ ProbeResult LiveHost::probe(std::string_view probe_name) const {
   s.max_out_bytes = row->max_bytes;
   s.max_err_bytes = 64u << 10;
   s.end_group = true;
+  s.interrupt = probe_interrupt();
   auto r = run(s);
   if (!r) {
     p.found = r.error().kind != ErrorKind::absent;
@@ -224,7 +225,7 @@ ProbeResult LiveHost::probe(std::string_view probe_name) const {
   }
   p.found = true;
   p.exit_code = r->signal ? 128 + r->signal : r->exit_code;
-  p.timed_out = r->timed_out || r->unkillable;
+  p.timed_out = r->timed_out || r->unkillable || r->interrupted;
   p.out = std::move(r->out);
   p.err = std::move(r->err);
   if (p.timed_out)

@@ -115,6 +115,16 @@ const std::vector<ProbeRow>& probe_table() {
   return table;
 }
 
+namespace {
+std::atomic<const std::atomic<bool>*> g_interrupt{nullptr};
+}
+void set_probe_interrupt(const std::atomic<bool>* flag) {
+  g_interrupt = flag;
+}
+const std::atomic<bool>* probe_interrupt() {
+  return g_interrupt;
+}
+
 const ProbeRow* find_probe(std::string_view name) {
   for (const auto& row : probe_table())
     if (name == row.name) return &row;

@@ -14,8 +14,9 @@ namespace ep {
 namespace {
 
 // Long lists that a first look shows as a count.
-const std::set<std::string_view> kLong = {"pci",  "packages", "apt_sources", "tools", "counters",
-                                          "gids", "matrices", "environment", "disks", "modules"};
+const std::set<std::string_view> kLong = {"pci", "packages", "apt_sources", "counters", "gids", "matrices"};
+// Lists that a first look shows as names with versions.
+const std::set<std::string_view> kNames = {"tools", "modules", "packages"};
 
 struct AreaTitle {
   std::string_view name;
@@ -61,6 +62,7 @@ class Page {
 
   template <class T>
   void fact(const char* name, const Fact<T>& f) {
+    if (names_only_) return note_version(name, f.ok() ? value_text(f.value) : "", f.ok());
     if (f.known == Known::absent && !options_.all) return;
     if (f.ok()) {
       bool show_where = options_.all || !options_.area.empty();
@@ -75,6 +77,7 @@ class Page {
   template <class T>
   void plain(const char* name, const T& value) {
     std::string text = value_text(value);
+    if (names_only_) return note_version(name, text, true);
     if (!text.empty()) line(name, text, "");
   }
   template <class Body>
@@ -90,6 +93,8 @@ class Page {
   template <class T, class Label, class Body>
   void list(const char* name, const std::vector<T>& items, Label label, Body body) {
     if (skipped(name) || (items.empty() && !options_.all)) return;
+    if (!options_.all && options_.area != name && kNames.count(name) && (depth_ > 0 || !is_long(name)))
+      return names(name, items, label, body);
     if (is_long(name) && !items.empty()) {
       if (depth_ > 0) return line(name, std::to_string(items.size()), "");
       open(name, fmt::format("{}: {}", title(name), items.size()));
@@ -112,6 +117,33 @@ class Page {
   std::string text() const { return out_; }
 
  private:
+  // "git 2.43.0, make, ...": items whose path is not known are not there.
+  template <class T, class Label, class Body>
+  void names(const char* name, const std::vector<T>& items, Label label, Body body) {
+    std::string text;
+    for (const auto& item : items) {
+      names_only_ = true;
+      version_.clear();
+      is_there_ = true;
+      body(item);
+      names_only_ = false;
+      if (!is_there_) continue;
+      text +=
+          (text.empty() ? "" : ", ") + std::string(label(item)) + (version_.empty() ? "" : " " + version_);
+    }
+    if (text.empty()) return;
+    if (depth_ == 0) {
+      out_ += look_.paint(Style::bold, title(name)) + "\n  " + wrap(text, look_.width, 2) + "\n";
+    } else {
+      out_ += fmt::format("{}{} {}\n", indent(), pad(name, size_t(std::max(8, 28 - 2 * depth_))),
+                          wrap(text, look_.width, 29));
+    }
+    wrote_ = true;
+  }
+  void note_version(std::string_view name, const std::string& text, bool is_known) {
+    if (name == "version") version_ = text;
+    if (name == "path" && !is_known) is_there_ = false;
+  }
   bool skipped(const char* name) const {
     return depth_ == 0 && !options_.area.empty() && options_.area != name;
   }
@@ -145,7 +177,8 @@ class Page {
   std::string out_;
   std::vector<size_t> marks_;
   int depth_ = 0;
-  bool wrote_ = false;
+  bool wrote_ = false, names_only_ = false, is_there_ = true;
+  std::string version_;
 };
 
 // Every field as path -> text, in order.

@@ -1,0 +1,41 @@
+#!/bin/sh
+# Builds a fuzz target with clang's libFuzzer and sanitizers and runs it for some seconds:
+#   fuzz.sh SOURCE_DIR BUILD_DIR NAME SECONDS
+# Skips (77) where clang or its fuzzer is missing. The corpus beside it is the start; a crash is kept in BUILD_DIR/fuzz.
+set -eu
+source=$1 build=$2/fuzz name=$3 seconds=$4
+mkdir -p "$build/$name.corpus"
+clang=
+for c in clang++-14 clang++-18 clang++-17 clang++-16 clang++-15 clang++; do
+  if command -v "$c" >/dev/null 2>&1; then clang=$c; break; fi
+done
+[ -n "$clang" ] || { echo "SKIPPED: no clang++ here"; exit 77; }
+printf '#include <cstddef>\n#include <cstdint>\nextern "C" int LLVMFuzzerTestOneInput(const uint8_t*, size_t) { return 0; }\n' >"$build/probe.cpp"
+"$clang" -fsanitize=fuzzer "$build/probe.cpp" -o "$build/probe" 2>/dev/null || { echo "SKIPPED: $clang has no libFuzzer"; exit 77; }
+cat >"$build/embedded.cpp" <<'CPP'
+#include "base/embedded.h"
+namespace ep {
+static const EmbeddedFile kRows[] = {{nullptr, nullptr, nullptr}};
+const EmbeddedFile* const kEmbeddedFiles = kRows;
+const unsigned long kNumEmbeddedFiles = 0;
+}
+CPP
+compile() { # source file, object; only when something is newer
+  if [ ! -e "$2" ] || [ -n "$(find "$source/src/base" "$source/src/host" "$source/src/facts" "$1" -newer "$2" \( -name '*.h' -o -path "$1" \) | head -n 1)" ]; then
+    "$clang" -std=c++20 -O1 -g1 -DFMT_HEADER_ONLY=1 "-I$source/src" -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined -c "$1" -o "$2.tmp"
+    mv "$2.tmp" "$2"
+  fi
+}
+set --
+for f in "$source"/src/base/*.cpp "$source"/src/host/*.cpp "$source"/src/facts/*.cpp "$build/embedded.cpp" "$source/test/fuzz/$name.cpp"; do
+  case $f in *_test.cpp) continue ;; esac
+  o=$build/$(basename "$(dirname "$f")")_$(basename "$f").o
+  compile "$f" "$o"
+  set -- "$@" "$o"
+done
+"$clang" -fsanitize=address,undefined,fuzzer "$@" -lsodium -lpthread -o "$build/$name"
+code=0
+"$build/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=8192 -print_final_stats=1 \
+  -artifact_prefix="$build/" "$build/$name.corpus" "$source/test/fuzz/corpus/$name" >"$build/$name.log" 2>&1 || code=$?
+tail -n 12 "$build/$name.log"
+exit "$code"
