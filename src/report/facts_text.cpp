@@ -105,12 +105,20 @@ class Page {
     open(name, fmt::format("{}: {}", title(name), items.size()));
     wrote_ = true;
     ++depth_;
+    size_t shown = 0;
     for (const auto& item : items) {
+      const size_t mark = out_.size();
       out_ += fmt::format("{}{}\n", indent(), look_.paint(Style::bold, std::string(label(item))));
+      wrote_ = false;
       ++depth_;
       body(item);
       --depth_;
+      if (wrote_)
+        ++shown;
+      else
+        out_.resize(mark);  // nothing is known about it
     }
+    wrote_ = shown > 0 || items.empty();
     --depth_;
     close();
   }
@@ -162,20 +170,20 @@ class Page {
   }
   // A heading without content is taken back.
   void open(const char*, const std::string& heading) {
-    marks_.push_back(out_.size());
+    marks_.emplace_back(out_.size(), wrote_);
     out_ += depth_ == 0 ? look_.paint(Style::bold, heading) + "\n" : fmt::format("{}{}\n", indent(), heading);
     wrote_ = false;
   }
   void close() {
-    if (!wrote_) out_.resize(marks_.back());
+    if (!wrote_) out_.resize(marks_.back().first);
+    wrote_ |= marks_.back().second;
     marks_.pop_back();
-    wrote_ = true;
   }
 
   const FactsTextOptions& options_;
   const Look& look_;
   std::string out_;
-  std::vector<size_t> marks_;
+  std::vector<std::pair<size_t, bool>> marks_;  // where a heading began, and whether its parent had content
   int depth_ = 0;
   bool wrote_ = false, names_only_ = false, is_there_ = true;
   std::string version_;

@@ -3,7 +3,7 @@
 . "$EP_SOURCE_DIR/test/cli/lib.sh"
 run 0 facts
 out_has "kernel_release"
-err_has "next: epready"
+out_has "next: epready"
 run 0 facts --json
 json 'd["schema"] == "epready-facts-1" and d["os"]["kernel_release"]["state"] == "known" and d["os"]["kernel_release"]["where"] == "/proc/sys/kernel/osrelease"'
 run 0 facts --from sample/gcp-a4-fresh

@@ -34,7 +34,7 @@ run 0 snapshot --from sample/gcp-a4-done -o copy.snap
 run 0 facts --from sample/gcp-a4-done --against copy.snap --volatile
 run 0 snapshot --json -o again.snap
 json 'd["files"] > 10 and d["bytes"] > 1000'
-run 1 snapshot -o "$scratch/no/such/place"
+run 3 snapshot -o "$scratch/no/such/place"
 if [ -e /dev/full ] && mkdir "$scratch/ro" && chmod 500 "$scratch/ro" && [ "$(id -u)" != 0 ]; then
   run 1 snapshot -o "$scratch/ro/x"
 fi
