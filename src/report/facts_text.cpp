@@ -18,6 +18,12 @@ const std::set<std::string_view> kLong = {"pci", "packages", "apt_sources", "cou
 // Lists that a first look shows as names with versions.
 const std::set<std::string_view> kNames = {"tools", "modules", "packages"};
 
+// Lists whose items a first look writes as one running line each, and the fields that it leaves to --area.
+const std::set<std::string_view> kRunning = {"gpus", "rdma", "netdevs", "disks"};
+const std::set<std::string_view> kDetail = {
+    "index", "uuid", "ecc_uncorrected", "fabric_clique", "fabric_cluster", "node_guid", "board_id",
+    "lid",   "mac",  "traffic_class",   "is_vf",         "counters"};
+
 struct AreaTitle {
   std::string_view name;
   Text title;
@@ -64,6 +70,7 @@ class Page {
   void fact(const char* name, const Fact<T>& f) {
     if (names_only_) return note_version(name, f.ok() ? value_text(f.value) : "", f.ok());
     if (f.known == Known::absent && !options_.all) return;
+    if (running_ && kDetail.count(name)) return;
     if (f.ok()) {
       bool show_where = options_.all || !options_.area.empty();
       line(name, pretty(name, value_text(f.value)), show_where ? f.where : "");
@@ -78,12 +85,13 @@ class Page {
   void plain(const char* name, const T& value) {
     std::string text = value_text(value);
     if (names_only_) return note_version(name, text, true);
+    if (running_ && kDetail.count(name)) return;
     if (!text.empty()) line(name, text, "");
   }
   template <class Body>
   void group(const char* name, Body body) {
     if (skipped(name)) return;
-    if (depth_ > 0 && is_long(name)) return;
+    if (depth_ > 0 && (is_long(name) || running_)) return;
     open(name, title(name));
     ++depth_;
     body();
@@ -102,9 +110,12 @@ class Page {
       close();
       return;
     }
+    if (running_) return run_on(name, items, label, body);
     open(name, fmt::format("{}: {}", title(name), items.size()));
     wrote_ = true;
     ++depth_;
+    if (depth_ == 1 && options_.area.empty() && !options_.all && kRunning.count(name))
+      return run_on(name, items, label, body);
     size_t shown = 0;
     for (const auto& item : items) {
       const size_t mark = out_.size();
@@ -148,6 +159,30 @@ class Page {
     }
     wrote_ = true;
   }
+  // "0  address 0000:8f:00.0, name NVIDIA B200, ...": an item a line; lists inside it run on in the same
+  // line.
+  template <class T, class Label, class Body>
+  void run_on(const char* name, const std::vector<T>& items, Label label, Body body) {
+    const bool is_outer = !running_;
+    running_ = true;
+    for (const auto& item : items) {
+      std::string id = label(item);
+      if (is_outer)
+        words_.clear();
+      else
+        words_.push_back(fmt::format("{} {}:", name, id));
+      body(item);
+      if (!is_outer) continue;
+      out_ += fmt::format(
+          "  {}  {}\n", look_.paint(Style::bold, id),
+          wrap(replace_all(join(words_, ", "), ":, ", ": "), look_.width - int(display_width(id)) - 4, 4));
+    }
+    if (!is_outer) return;
+    running_ = false;
+    wrote_ = true;
+    --depth_;
+    close();
+  }
   void note_version(std::string_view name, const std::string& text, bool is_known) {
     if (name == "version") version_ = text;
     if (name == "path" && !is_known) is_there_ = false;
@@ -163,6 +198,8 @@ class Page {
   }
   std::string indent() const { return std::string(size_t(depth_) * 2, ' '); }
   void line(const char* name, const std::string& value, const std::string& where) {
+    wrote_ = true;
+    if (running_) return words_.push_back(fmt::format("{} {}", name, value));
     out_ += fmt::format("{}{} {}", indent(), pad(name, size_t(std::max(8, 28 - 2 * depth_))), value);
     if (!where.empty()) out_ += look_.paint(Style::dim, "  [" + where + "]");
     out_ += '\n';
@@ -186,6 +223,8 @@ class Page {
   std::vector<std::pair<size_t, bool>> marks_;  // where a heading began, and whether its parent had content
   int depth_ = 0;
   bool wrote_ = false, names_only_ = false, is_there_ = true;
+  bool running_ = false;
+  std::vector<std::string> words_;
   std::string version_;
 };
 
