@@ -307,6 +307,10 @@ int run_bench(Options& options) {
   BenchReport report = report_header(options, *ops);
   report.requested_tokens = requested;
   report.scaled_down_why = why;
+  std::cerr << kTool << " " << options.case_name << ": " << options.shape.ranks << " ranks, "
+            << report.worst_case_bytes / 1000000 << " MB, " << options.warmup + options.iters
+            << " iterations\n";
+  bool interrupted = false;
   const Outcome outcome = run_world(place.control(), world_options(options), [&](Member& member) {
     return RankBench(member, place, options, *ops).run();
   });
@@ -314,7 +318,7 @@ int run_bench(Options& options) {
   if (outcome.kind == Outcome::kOk) {
     add_phases(options, place, report);
     place = Place();  // the peers get the memory
-    if (report.mismatches == 0) run_peers(options, report);
+    if (report.mismatches == 0) interrupted = !run_peers(options, report);
   } else {
     report.failure = outcome.text;
     report.failed_rank = outcome.rank;
@@ -323,6 +327,7 @@ int run_bench(Options& options) {
   }
   std::cout << (options.json ? to_json(report) : to_text(report));
   if (outcome.kind != Outcome::kOk) return exit_code(outcome);
+  if (interrupted) return kInterrupted;
   return report.verdict() == "FAIL" ? kFailed : kGood;
 }
 

@@ -36,7 +36,8 @@ WorldOptions world_options(const Options& options);
 /// "2 CPUs (model), avx512, memfd".
 std::string device_text(const Options& options, const CopyOps& ops);
 
-/// Runs the comparison programs that are installed beside this one and adds their results.
-void run_peers(const Options& options, BenchReport& report);
+/// Runs the comparison programs that are installed beside this one and adds their results. False when the
+/// user interrupted it.
+bool run_peers(const Options& options, BenchReport& report);
 
 }  // namespace ep::engine::cpu

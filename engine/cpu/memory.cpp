@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
+#include <string_view>
 #include <utility>
 
 namespace ep::engine::cpu {
@@ -51,18 +52,46 @@ uint64_t kilobytes_line(const char* path, const std::string& name) {
 
 constexpr uint64_t kUnlimited = ~uint64_t{0};
 
-/// What the tightest enclosing control group (version 2) still allows.
+/// The number after a word at the begin of a line, or 0.
+uint64_t word_line(const std::string& path, const std::string& word) {
+  std::ifstream file(path);
+  uint64_t value = 0;
+  for (std::string name; file >> name >> value;) {
+    if (name == word) return value;
+  }
+  return 0;
+}
+
+/// File names of one version of control groups.
+struct GroupFiles {
+  const char *mark, *mount, *limit, *used, *reclaimable;
+};
+constexpr GroupFiles kGroups[] = {{"0::", "/sys/fs/cgroup", "memory.max", "memory.current", "inactive_file"},
+                                  {":memory:", "/sys/fs/cgroup/memory", "memory.limit_in_bytes",
+                                   "memory.usage_in_bytes", "total_inactive_file"}};
+
+/// What one group still allows; file pages that can be dropped count as free.
+uint64_t allows(const GroupFiles& files, const std::string& folder) {
+  const uint64_t limit = number_in(folder + "/" + files.limit, kUnlimited);
+  if (limit >= kUnlimited / 4) return kUnlimited;
+  const uint64_t used = number_in(folder + "/" + files.used, 0);
+  const uint64_t droppable = std::min(used, word_line(folder + "/memory.stat", files.reclaimable));
+  return limit > used - droppable ? limit - (used - droppable) : 0;
+}
+
+/// What the tightest enclosing control group still allows, version 1 or 2. Inside a container the path may
+/// name folders that are not visible; its own group is then the root of the mount.
 uint64_t group_allows() {
   std::ifstream file("/proc/self/cgroup");
   uint64_t least = kUnlimited;
   for (std::string line; std::getline(file, line);) {
-    if (line.compare(0, 3, "0::") != 0) continue;
-    for (std::string path = line.substr(3);; path = path.substr(0, path.find_last_of('/'))) {
-      const std::string folder = "/sys/fs/cgroup" + (path == "/" ? std::string() : path);
-      const uint64_t limit = number_in(folder + "/memory.max", kUnlimited);
-      const uint64_t used = number_in(folder + "/memory.current", 0);
-      if (limit != kUnlimited) least = std::min(least, limit > used ? limit - used : 0);
-      if (path.empty() || path == "/") break;
+    for (const GroupFiles& files : kGroups) {
+      const size_t mark = line.find(files.mark);
+      if (mark == std::string::npos || (files.mark[0] == '0' && mark != 0)) continue;
+      std::string path = line.substr(mark + std::string_view(files.mark).size());
+      for (; path.size() > 1 && path[0] == '/'; path.resize(path.find_last_of('/')))
+        least = std::min(least, allows(files, files.mount + path));
+      least = std::min(least, allows(files, files.mount));
     }
   }
   return least;

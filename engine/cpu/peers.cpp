@@ -12,6 +12,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <iostream>
 #include <map>
 #include <sstream>
 
@@ -45,7 +47,30 @@ std::string find_in_path(const char* name) {
 
 struct Output {
   std::string out, error;
-  bool good = false;
+  bool good = false, interrupted = false;
+};
+
+/// While it lives, Ctrl-C and its like wait to be asked for, so that a child can be ended before we are.
+class SignalsWait {
+ public:
+  SignalsWait() {
+    sigemptyset(&mask_);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&mask_, number);
+    sigprocmask(SIG_BLOCK, &mask_, &old_);
+  }
+  ~SignalsWait() {
+    while (one_came()) {  // a second one while the first was being obeyed
+    }
+    sigprocmask(SIG_SETMASK, &old_, nullptr);
+  }
+  const sigset_t& before() const { return old_; }
+  bool one_came() const {
+    const timespec now = {0, 0};
+    return sigtimedwait(&mask_, nullptr, &now) > 0;
+  }
+
+ private:
+  sigset_t mask_, old_;
 };
 
 /// Ends mpirun as it asks to be ended (it then ends its ranks), and for good when it does not go.
@@ -59,54 +84,72 @@ void end_child(pid_t pid) {
   waitpid(pid, nullptr, 0);
 }
 
+[[noreturn]] void become(const std::vector<std::string>& arguments, int out, const SignalsWait& signals) {
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  sigprocmask(SIG_SETMASK, &signals.before(), nullptr);
+  setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
+  setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
+  dup2(out, STDOUT_FILENO);
+  dup2(out, STDERR_FILENO);
+  std::vector<char*> argv;
+  for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  execv(argv[0], argv.data());
+  _exit(127);
+}
+
+/// Reads until the end of the stream. "" or why that did not come.
+std::string read_to_end(int fd, double limit_s, const SignalsWait& signals, Output& result) {
+  const int64_t limit = now_ns() + static_cast<int64_t>(limit_s * 1e9);
+  while (now_ns() < limit) {
+    if (signals.one_came()) {
+      result.interrupted = true;
+      return "interrupted";
+    }
+    pollfd wait = {fd, POLLIN, 0};
+    if (poll(&wait, 1, 100) <= 0) continue;
+    char buffer[4096];
+    const ssize_t got = read(fd, buffer, sizeof buffer);
+    if (got <= 0) return got == 0 ? std::string() : std::string(std::strerror(errno));
+    result.out.append(buffer, static_cast<size_t>(got));
+  }
+  return "no end within " + std::to_string(static_cast<int>(limit_s)) + " s";
+}
+
+/// ": the last line with words in it", or "".
+std::string last_line(const std::string& text) {
+  std::istringstream lines(text);
+  std::string last;
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find_first_not_of(" \t-=") != std::string::npos) last = ": " + line;
+  }
+  return last;
+}
+
 /// Runs a program to its end or the limit; stdout and stderr come back together.
 Output run_child(const std::vector<std::string>& arguments, double limit_s) {
   Output result;
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return {{}, std::strerror(errno), false};
+  result.error = pipe2(ends, O_CLOEXEC) == 0 ? "" : std::strerror(errno);
+  if (!result.error.empty()) return result;
+  const SignalsWait signals;
   std::fflush(nullptr);
   const pid_t pid = fork();
-  if (pid < 0) {
-    close(ends[0]);
-    close(ends[1]);
-    return {{}, std::string("fork: ") + std::strerror(errno), false};
-  }
-  if (pid == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 1);
-    setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 1);
-    dup2(ends[1], STDOUT_FILENO);
-    dup2(ends[1], STDERR_FILENO);
-    std::vector<char*> argv;
-    for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-    argv.push_back(nullptr);
-    execv(argv[0], argv.data());
-    _exit(127);
-  }
+  if (pid == 0) become(arguments, ends[1], signals);
   close(ends[1]);
-  const int64_t limit = now_ns() + static_cast<int64_t>(limit_s * 1e9);
-  for (;;) {
-    const int64_t left_ms = (limit - now_ns()) / 1'000'000;
-    pollfd wait = {ends[0], POLLIN, 0};
-    const int ready = left_ms > 0 ? poll(&wait, 1, static_cast<int>(left_ms)) : 0;
-    if (ready < 0 && errno == EINTR) continue;
-    char buffer[4096];
-    const ssize_t got = ready > 0 ? read(ends[0], buffer, sizeof buffer) : -1;
-    if (ready > 0 && got == 0) break;
-    if (got <= 0) {
-      close(ends[0]);
-      end_child(pid);
-      result.error = "no end within " + std::to_string(static_cast<int>(limit_s)) + " s";
-      return result;
-    }
-    result.out.append(buffer, static_cast<size_t>(got));
-  }
+  if (pid < 0)
+    result.error = std::string("fork: ") + std::strerror(errno);
+  else
+    result.error = read_to_end(ends[0], limit_s, signals, result);
   close(ends[0]);
+  if (pid > 0 && !result.error.empty()) end_child(pid);
+  if (!result.error.empty()) return result;
   int status = 0;
   while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
   }
   result.good = status == 0;
-  if (!result.good) result.error = "mpirun ended with status " + std::to_string(WEXITSTATUS(status));
+  if (!result.good)
+    result.error = "mpirun ended with status " + std::to_string(WEXITSTATUS(status)) + last_line(result.out);
   return result;
 }
 
@@ -171,18 +214,21 @@ std::string why_not(const Options& options, const std::string& mpirun, const std
 
 }  // namespace
 
-void run_peers(const Options& options, BenchReport& report) {
-  if (options.peers == "none" || report.phases.empty() || options.case_name == "ceiling") return;
+bool run_peers(const Options& options, BenchReport& report) {
+  if (options.peers == "none" || report.phases.empty() || options.case_name == "ceiling") return true;
   const std::string mpirun = find_in_path("mpirun"), program = own_folder() + "/" + kPeerProgram;
   const auto fail = [&](const std::string& why) {
     PeerResult peer;
     peer.name = "mpi";
     peer.status = why;
     report.peers.push_back(peer);
+    return true;
   };
   const std::string reason = why_not(options, mpirun, program);
   if (!reason.empty()) return fail(reason);
+  std::cerr << kTool << " " << options.case_name << ": comparing with MPI\n";
   const Output output = run_child(peer_arguments(options, mpirun, program), kPeerLimitS);
+  if (output.interrupted) return !fail("interrupted");
   if (!output.good) return fail("failed: " + output.error);
   auto lines = number_lines(output.out);
   if (lines["wrong"].empty() || lines["checked"].empty()) return fail("failed: no result in its output");
@@ -201,6 +247,7 @@ void run_peers(const Options& options, BenchReport& report) {
   add("mpi alltoallv with packing", "dispatch", "dispatch");
   add("mpi alltoallv alone", "dispatch", "alltoallv");
   add("mpi alltoallv with sum", "combine", "combine");
+  return true;
 }
 
 }  // namespace ep::engine::cpu

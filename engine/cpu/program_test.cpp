@@ -4,9 +4,11 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
 #include <cstdlib>
 #include <cstring>
@@ -331,6 +333,71 @@ TEST(Program, InterruptIsExitFiveAndNoRankStays) {
   EXPECT_EQ(shared_memory_names(), std::vector<std::string>{});
 }
 
+#if defined(EP_ENGINE_HAS_MPI)
+
+/// A folder with a script named mpirun, first in PATH while it lives.
+class FakeMpirun {
+ public:
+  explicit FakeMpirun(const std::string& script) : path_(std::getenv("PATH")) {
+    char folder[] = "/tmp/ep_engine_test_XXXXXX";
+    if (mkdtemp(folder) == nullptr) std::abort();
+    folder_ = folder;
+    std::ofstream(folder_ + "/mpirun") << "#!/bin/sh\n" << script;
+    chmod((folder_ + "/mpirun").c_str(), 0755);
+    setenv("PATH", (folder_ + ":" + path_).c_str(), 1);
+  }
+  ~FakeMpirun() {
+    setenv("PATH", path_.c_str(), 1);
+    unlink((folder_ + "/mpirun").c_str());
+    rmdir(folder_.c_str());
+  }
+
+ private:
+  std::string path_, folder_;
+};
+
+std::vector<std::string> small_with_peer() {
+  auto arguments = small({"--json"});
+  *std::find(arguments.begin(), arguments.end(), "none") = "mpi";
+  return arguments;
+}
+
+TEST(Program, APeerThatFailsCostsItsNumbersAndSaysWhy) {
+  const auto status = [](const char* script) {
+    const FakeMpirun fake(script);
+    const Result result = run(small_with_peer());
+    EXPECT_EQ(result.exit, 0);
+    EXPECT_TRUE(JsonReader::valid(result.out));
+    return field(result.out, "status");
+  };
+  EXPECT_EQ(status("echo all is lost\nexit 3\n"), "\"failed: mpirun ended with status 3: all is lost\"");
+  EXPECT_EQ(status("echo dispatch 1 2 3\n"), "\"failed: no result in its output\"");
+  EXPECT_EQ(status("echo checked 9\necho wrong 1\n"), "\"failed: its data was wrong\"");
+}
+
+TEST(Program, InterruptEndsTheComparisonToo) {
+  const FakeMpirun fake("exec sleep 600\n");
+  Program program(small_with_peer());
+  std::vector<pid_t> peer;
+  for (const int64_t limit = now_ns() + 60'000'000'000; peer.empty() && now_ns() < limit;
+       poll(nullptr, 0, 5)) {
+    for (const pid_t child : children_of(program.pid())) {
+      std::ifstream file("/proc/" + std::to_string(child) + "/comm");
+      std::string name;
+      if (std::getline(file, name) && name == "sleep") peer.push_back(child);
+    }
+  }
+  ASSERT_EQ(peer.size(), 1u);
+  kill(program.pid(), SIGINT);
+  const Result result = program.end();
+  EXPECT_EQ(result.exit, 5) << result.error;
+  EXPECT_TRUE(JsonReader::valid(result.out));
+  EXPECT_NE(result.out.find("\"interrupted\""), std::string::npos);
+  EXPECT_TRUE(gone(peer[0]));
+}
+
+#endif
+
 TEST(Program, RanksDoNotOutliveAKilledParent) {
   std::vector<pid_t> ranks;
   Program program = start_endless(ranks);
@@ -342,18 +409,15 @@ TEST(Program, RanksDoNotOutliveAKilledParent) {
 
 TEST(Program, MpiPeerMovesTheSameData) {
 #if defined(EP_ENGINE_HAS_MPI)
-  for (const char* dtype : {"bf16", "fp8"}) {
-    auto arguments = small({"--dtype", dtype, "--pattern", "masked", "--weighted", "--json"});
-    arguments[12] = "mpi";
-    const Result result = run(arguments);
-    EXPECT_EQ(result.exit, 0) << result.error;
-    const size_t peers = result.out.find("\"peers\"");
-    ASSERT_NE(peers, std::string::npos);
-    const std::string part = result.out.substr(peers);
-    if (part.find("no mpirun in PATH") != std::string::npos) GTEST_SKIP() << "no mpirun in PATH";
-    EXPECT_EQ(field(part, "status"), "\"ok\"") << part;
-    EXPECT_GT(std::stod(field(part, "ratio")), 0) << part;
+  auto arguments = small_with_peer();
+  for (const char* more : {"--dtype", "fp8", "--pattern", "masked", "--weighted", "--ranks", "2"}) {
+    arguments.push_back(more);
   }
+  const Result result = run(arguments);
+  EXPECT_EQ(result.exit, 0) << result.error;
+  if (result.out.find("no mpirun in PATH") != std::string::npos) GTEST_SKIP() << "no mpirun in PATH";
+  ASSERT_EQ(field(result.out, "status"), "\"ok\"") << result.out;
+  EXPECT_GT(std::stod(field(result.out, "ratio")), 0) << result.out;
 #else
   GTEST_SKIP() << "built without MPI";
 #endif
