@@ -48,9 +48,11 @@ class Samples {
   int ranks_, iterations_;
 };
 
-/// Which phases a case measures.
+/// Which phases a case measures, and which ceilings they need.
 struct Choice {
   bool dispatch, combine, roundtrip, ceiling;
+  bool sends() const { return dispatch || roundtrip || ceiling; }
+  bool returns() const { return combine || roundtrip || ceiling; }
 };
 
 Choice choice_of(const std::string& case_name) {
@@ -81,8 +83,8 @@ class RankBench {
     data_.check_received();
     const Choice choice = choice_of(options_.case_name);
     for (int i = 0; i < options_.iters + options_.warmup; ++i) {
-      if (!choice.combine || choice.dispatch) dispatch_turns(i, choice);
-      if (!choice.dispatch || choice.combine) combine_turns(i, choice);
+      if (choice.sends()) dispatch_turns(i, choice);
+      if (choice.returns()) combine_turns(i, choice);
       if (choice.roundtrip) round_trip(i);
     }
     member_.self().memory_bytes = proportional_bytes();

@@ -87,7 +87,7 @@ class RankCheck {
         out_(static_cast<size_t>(shape_.tokens[member.rank()]) * shape_.hidden / 4 + 2) {}
 
   bool run(uint64_t seed) {
-    const std::string error = const_cast<Mapping&>(place_.arena[member_.rank()]).reserve();
+    const std::string error = place_.arena[member_.rank()].reserve();
     if (!error.empty()) {
       std::snprintf(member_.self().message, sizeof member_.self().message, "%s", error.c_str());
       return false;

@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "cpu/cases.h"
+#include "json.h"
 
 namespace ep::engine::cpu {
 
@@ -32,6 +33,19 @@ std::string cases_help() {
   return out;
 }
 
+std::string cases_json() {
+  Json json;
+  json.begin_object().value("schema", "epready.engine.cases/1").value("tool", kTool).begin_array("cases");
+  for (const Case& row : all_cases()) {
+    json.begin_object()
+        .value("name", row.name)
+        .value("does", row.sentence)
+        .value("not_measured", row.not_measured);
+    json.end_object();
+  }
+  return json.end_array().end_object().text() + "\n";
+}
+
 int usage(const std::string& error) {
   std::cerr << kTool << ": " << error << "\n  next: " << kTool << " --help\n";
   return kUsage;
@@ -50,7 +64,7 @@ int run(const std::vector<std::string>& arguments) {
     return kGood;
   }
   if (options.list) {
-    std::cout << cases_help();
+    std::cout << (options.json ? cases_json() : cases_help());
     return kGood;
   }
   if (options.case_name.empty()) return usage("which case? " + std::string("cases:\n") + cases_help());

@@ -142,7 +142,7 @@ std::string Mapping::anonymous(size_t bytes, Mapping& out) {
   return {};
 }
 
-std::string Mapping::reserve() {
+std::string Mapping::reserve() const {
   const int error = posix_fallocate(fd_, 0, static_cast<off_t>(size_));
   if (error == 0) return {};
   return failure("reserving shared memory", size_, error) + "; use fewer --num-tokens or enlarge /dev/shm";

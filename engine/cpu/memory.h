@@ -29,7 +29,7 @@ class Mapping {
 
   /// Takes the pages now, so that a lack of memory is an error here and not a signal later; on a NUMA machine
   /// the pages stand near the caller. Only for shared mappings.
-  std::string reserve();
+  std::string reserve() const;
 
   char* data() const { return data_; }
   size_t size() const { return size_; }

@@ -26,7 +26,7 @@ std::string RankData::prepare(Pattern pattern, uint64_t seed, bool weighted) {
   const int me = member_.rank();
   const size_t tokens = static_cast<size_t>(shape.tokens[me]);
   seed_ = seed;
-  std::string error = const_cast<Mapping&>(place_.arena[me]).reserve();
+  std::string error = place_.arena[me].reserve();
   if (error.empty()) error = Mapping::anonymous(tokens * shape.row_bytes(), x_);
   if (error.empty()) error = Mapping::anonymous(tokens * shape.scale_row_bytes(), scale_);
   if (error.empty()) error = Mapping::anonymous(out_bytes(), out_);
