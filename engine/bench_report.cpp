@@ -196,7 +196,11 @@ std::string to_text(const BenchReport& report) {
                 static_cast<double>(report.worst_case_bytes) * 1e-6);
   if (!report.first_mismatch.empty()) out += "# first wrong: " + report.first_mismatch + "\n";
   if (!report.failure.empty()) out += "# did not finish: " + report.failure + "\n";
-  return out + "# verdict " + report.verdict() + "\n";
+  const std::string verdict = report.verdict();
+  const char* next = verdict == "WARN"   ? " ceiling   (what the machine gives when nothing else runs)"
+                     : verdict == "PASS" ? " check   (every byte, over many shapes)"
+                                         : " check   (which shapes are wrong)";
+  return out + "# verdict " + verdict + "\n# next: " + report.tool + next + "\n";
 }
 
 }  // namespace ep::engine

@@ -349,7 +349,8 @@ int run_check(Options& options) {
       << " exchanges, dispatch and three combines, every byte\n"
       << "# ranks tokens hidden experts  topk  dtype pattern   copy    threads   checked  wrong  verdict\n";
   for (const RowResult& row : results) std::cout << row_text(row);
-  std::cout << "# verdict " << (exit == kGood ? "PASS" : "FAIL") << "\n";
+  std::cout << "# verdict " << (exit == kGood ? "PASS" : "FAIL") << "\n# next: " << kTool
+            << (exit == kGood ? " bench   (how fast)" : " check --json   (all rows, for a report)") << "\n";
   return exit;
 }
 
