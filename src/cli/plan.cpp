@@ -1,13 +1,13 @@
 // `plan`: what would change on this host, why, and nothing else.
 #include <fmt/format.h>
 
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <fstream>
+#include <algorithm>
+#include <filesystem>
 
+#include "cli/output_file.h"
 #include "cli/plan_options.h"
 #include "cli/rows.h"
+#include "host/host.h"
 #include "plan/plan_json.h"
 #include "render/render.h"
 #include "report/plan_report.h"
@@ -18,6 +18,13 @@ namespace {
 class PlanCommand : public Command {
  public:
   PlanCommand() { arguments_.plan.prefix.clear(); }
+
+ protected:
+  /// What libs and driver set before the common way.
+  virtual Result<> prepare(Context&) { return {}; }
+  PlanArguments arguments_;
+
+ public:
   std::vector<Option> options() override {
     auto o = plan_options(arguments_);
     o.push_back(
@@ -51,6 +58,7 @@ class PlanCommand : public Command {
 
   int run(Context& c) override {
     const Words w{c.lang};
+    if (auto ok = prepare(c); !ok) return c.report(ok.error());
     auto input = plan_input(c, arguments_);
     if (!input) return c.report(input.error());
     auto planned = make_plan(input->facts, input->recipe, arguments_.plan);
@@ -67,13 +75,13 @@ class PlanCommand : public Command {
       if (output_.empty()) {
         c.out(*text);
       } else {
-        if (auto ok = write(*text); !ok) return c.report(ok.error());
+        if (auto ok = write_output(output_, *text); !ok) return c.report(ok.error());
         c.note(w("written to {}", "已写入 {}", output_));
       }
       return 0;
     }
     if (!output_.empty()) {
-      if (auto ok = write(plan_to_json(plan)); !ok) return c.report(ok.error());
+      if (auto ok = write_output(output_, plan_to_json(plan)); !ok) return c.report(ok.error());
       c.note(w("plan written to {}", "计划已写入 {}", output_));
     }
     if (c.json) {
@@ -91,31 +99,98 @@ class PlanCommand : public Command {
   }
 
  private:
-  Result<> write(const std::string& text) {
-    const std::string scratch = output_ + ".new";
-    std::ofstream file(scratch, std::ios::binary | std::ios::trunc);
-    file << text;
-    file.close();
-    if (!file) {
-      std::remove(scratch.c_str());
-      return fail(ErrorKind::failed, "cannot write the plan", output_, std::strerror(errno),
-                  "epready plan -o FILE");
-    }
-    if (std::rename(scratch.c_str(), output_.c_str()) != 0) {
-      const std::string why = std::strerror(errno);
-      std::remove(scratch.c_str());
-      return fail(ErrorKind::failed, "cannot write the plan", output_, why, "epready plan -o FILE");
-    }
-    return {};
-  }
-
-  PlanArguments arguments_;
   std::string output_, form_;
   bool detailed_ = false, verbose_ = false;
 };
 
+/// What the scripts of vLLM's tools/ep_kernels do in user space: DeepEP and its wheels, without root.
+class LibsCommand : public PlanCommand {
+ public:
+  LibsCommand() {
+    arguments_.plan.scope = PlanOptions::Scope::libs;
+    arguments_.plan.lane = "v2";
+    arguments_.plan.consumer = "vllm";
+  }
+  std::vector<Option> options() override {
+    auto o = PlanCommand::options();
+    o.push_back(
+        {"--workspace",
+         {"Folder of the work (default ./ep_kernels_workspace)", "工作目录（默认 ./ep_kernels_workspace）"},
+         &workspace_,
+         {},
+         "DIR",
+         false});
+    o.push_back({"--mode",
+                 {"install into PREFIX/venv, or wheel into PREFIX/dist",
+                  "install 安装到 PREFIX/venv，wheel 生成到 PREFIX/dist"},
+                 &mode_,
+                 {"install", "wheel"},
+                 "MODE",
+                 false});
+    o.push_back({"--deepep-ref",
+                 {"DeepEP commit, all 40 digits", "DeepEP 提交（完整 40 位）"},
+                 &ref_,
+                 {},
+                 "COMMIT",
+                 false});
+    o.push_back({"--nvshmem-ver", {"NVSHMEM version", "NVSHMEM 版本"}, &nvshmem_, {}, "VERSION", false});
+    return o;
+  }
+
+ private:
+  Result<> prepare(Context& c) override {
+    PlanOptions& p = arguments_.plan;
+    p.wheel = mode_ == "wheel";
+    std::error_code ec;
+    if (p.prefix.empty())
+      p.prefix = std::filesystem::absolute(workspace_.empty() ? "ep_kernels_workspace" : workspace_, ec)
+                     .lexically_normal()
+                     .string();
+    if (!ref_.empty()) p.with.push_back("deepep-commit=" + ref_);
+    if (!nvshmem_.empty()) p.with.push_back("nvshmem=" + nvshmem_);
+    // The variables that the scripts read mean the same here; a machine without a GPU builds for the list, or
+    // for both generations.
+    auto host = c.open();
+    if (!host) return Failure(host.error());
+    const auto environment = (*host)->environment();
+    const auto archs = environment.find("TORCH_CUDA_ARCH_LIST");
+    const auto asked = [&](std::string_view name) {
+      return std::any_of(p.with.begin(), p.with.end(),
+                         [&](const std::string& x) { return starts_with(x, name); });
+    };
+    if (archs != environment.end() && !split_arch_list(archs->second).empty() && !asked("arch="))
+      p.with.push_back("arch=" + archs->second);
+    if (!asked("gpu=") && read_facts(**host).gpus.empty()) p.with.push_back("gpu=build-only");
+    return {};
+  }
+  std::string workspace_, mode_ = "install", ref_, nvshmem_;
+};
+
+/// What configure_system_drivers.sh is for: the module options, merged, with a refreshed initramfs and a
+/// reboot.
+class DriverCommand : public PlanCommand {
+ public:
+  DriverCommand() { arguments_.plan.scope = PlanOptions::Scope::driver; }
+
+ private:
+  Result<> prepare(Context&) override {
+    const auto& with = arguments_.plan.with;
+    if (std::none_of(with.begin(), with.end(),
+                     [](const std::string& x) { return starts_with(x, "driver-options="); }))
+      arguments_.plan.with.push_back("driver-options=peer-mapping-and-memops");
+    arguments_.plan.with.push_back("rdma-names=keep");  // names are no driver option
+    return {};
+  }
+};
+
 }  // namespace
 
+std::unique_ptr<Command> make_libs() {
+  return std::make_unique<LibsCommand>();
+}
+std::unique_ptr<Command> make_driver_command() {
+  return std::make_unique<DriverCommand>();
+}
 std::unique_ptr<Command> make_plan_command() {
   return std::make_unique<PlanCommand>();
 }

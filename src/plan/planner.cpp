@@ -128,6 +128,27 @@ constexpr const char* kDriftFacts[] = {
     "os.id",      "os.version", "arch",       "gpu.count", "gpu.compute_capability",
     "nic.driver", "nic.count",  "link_layer", "container", "cloud"};
 
+bool in_scope(void (*make)(Build&), PlanOptions::Scope scope) {
+  const auto any = [&](std::initializer_list<void (*)(Build&)> of) {
+    return std::find(of.begin(), of.end(), make) != of.end();
+  };
+  if (scope == PlanOptions::Scope::libs)
+    return any({make_gdrcopy, make_python, make_torch, make_nccl, make_nvshmem, make_deepep});
+  if (scope == PlanOptions::Scope::driver) return any({make_driver_options, make_peermem, make_reboot});
+  return true;
+}
+
+/// Without root nothing is installed for the build: what is missing is said before an hour is lost.
+void note_missing_for_libs(Build& b) {
+  const Release* deepep = b.release("deepep");
+  if (deepep && lists(deepep->traits, "wheel")) return;
+  const Outcome nvcc = holds({"cuda", {b.version("cuda")}}, b.facts, b.options.lang);
+  if (nvcc.verdict != Verdict::pass)
+    b.note("no-toolkit", Severity::fail,
+           b.w("DeepEP is compiled with nvcc {}", "DeepEP 需要 nvcc {} 编译", b.version("cuda")), nvcc.reason,
+           {"epready plan --stack " + b.stack.id});
+}
+
 Planned build_plan(const Facts& facts, const Recipe& recipe, const Stack& stack, const Platform* platform,
                    const PlanOptions& options, const Wishes& wishes, Solution solution) {
   Planned out;
@@ -149,8 +170,9 @@ Planned build_plan(const Facts& facts, const Recipe& recipe, const Stack& stack,
     }
   Build b{facts, recipe, stack, platform, out.solution, wishes, options, plan, Words{options.lang}, {}};
   for (const auto& row : kMakers)
-    if (lists(stack.parts, row.part)) row.make(b);
-  make_consumer(b);
+    if (lists(stack.parts, row.part) && in_scope(row.make, options.scope)) row.make(b);
+  if (options.scope == PlanOptions::Scope::all) make_consumer(b);
+  if (options.scope == PlanOptions::Scope::libs) note_missing_for_libs(b);
   add_notes(b);
   return out;
 }

@@ -18,6 +18,10 @@ struct PlanOptions {
   std::vector<std::string> with;  ///< NAME=VALUE
   std::string prefix = "/opt/epready";
   Lang lang = Lang::en;
+  /// Part of the work: all; libs: what needs no root (Python, wheels, DeepEP); driver: module options, peer
+  /// memory, reboot.
+  enum class Scope { all, libs, driver } scope = Scope::all;
+  bool wheel = false;  ///< build DeepEP into PREFIX/dist instead of installing it
 };
 
 /// A plan with what led to it.

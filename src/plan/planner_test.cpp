@@ -113,10 +113,11 @@ TEST(Planner, UnknownIsNotSatisfied) {
   EXPECT_NE(s->why.find("permission denied"), std::string::npos) << s->why;
 }
 
-TEST(Planner, LaptopGetsTheLocalLaneAndNothingToDo) {
+TEST(Planner, LaptopGetsTheLocalLaneAndOnlyAnEnvironmentFile) {
   const Plan plan = planned(laptop()).plan;
   EXPECT_EQ(plan.lane, "local");
-  EXPECT_TRUE(plan.empty());
+  EXPECT_EQ(ids(plan), std::vector<std::string>{"env"});
+  EXPECT_FALSE(plan.steps[0].needs_root);
 }
 
 TEST(Planner, LaneThatCannotBeSaysWhyAndWhatWouldAllowIt) {

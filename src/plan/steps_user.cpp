@@ -280,7 +280,19 @@ void make_deepep(Build& b) {
   pip.overrides = overrides(b);
   pip.no_deps = pip.no_build_isolation = true;
   pip.env = build_environment(b);
-  s.actions.push_back(pip);
+  if (b.options.wheel) {
+    const std::string dist = b.below("dist");
+    s.title = b.w("Build a wheel of DeepEP {} for {} in {}", "编译 DeepEP {}（架构 {}）的 wheel 到 {}",
+                  b.version("deepep"), b.arch_list(true), dist);
+    s.actions.push_back(MakeDir{dist, 0755});
+    s.actions.push_back(RunArgv{{b.venv() + "/bin/python", "-m", "pip", "wheel", "--no-deps",
+                                 "--no-build-isolation", "-w", dist, source},
+                                "",
+                                pip.env,
+                                7200});
+  } else {
+    s.actions.push_back(pip);
+  }
   std::map<std::string, std::string> stamp = {{"commit", commit},
                                               {"torch", b.version("torch")},
                                               {"cuda", b.version("cuda")},
@@ -289,8 +301,14 @@ void make_deepep(Build& b) {
   if (b.release("nvshmem")) stamp["nvshmem"] = b.version("nvshmem");
   if (b.release("nccl")) stamp["nccl"] = b.version("nccl");
   s.actions.push_back(stamp_file(root, stamp));
-  s.before = s.after = {{"wheel", {b.venv(), "deep-ep", "==" + base_version(r->version)}},
-                        part_predicate("deepep", b.options.prefix, stamp)};
+  if (b.options.wheel) {
+    s.actions.pop_back();
+    stamp["wheel"] = "dist";
+    s.actions.push_back(stamp_file(root, stamp));
+  }
+  s.before = s.after = {part_predicate("deepep", b.options.prefix, stamp)};
+  if (!b.options.wheel)
+    s.before = s.after = {{"wheel", {b.venv(), "deep-ep", "==" + base_version(r->version)}}, s.after[0]};
   s.estimate_s = 600;
   b.consider(std::move(s), needs);
 }
