@@ -23,7 +23,7 @@ enum Phase : uint32_t {
   kPhaseTail,     // dispatch waits until a peer's rows have landed
   kPhaseExperts,  // dispatch waits for the expert counts of a peer
   kPhaseReady,    // combine waits until a peer's rows are ready to be read
-  kPhasePush,     // push combine waits until a peer's rows have landed
+  kPhaseStream,   // streamed combine waits until a peer's row has landed
   kPhaseBarrier,  // alignment barrier of the bench
   kPhases
 };
@@ -59,11 +59,13 @@ struct Tiling {
   int ctas = 0;
   int warps = 0;      // that move rows
   int stages = 0;     // ring of each warp (bulk path)
+  int ahead = 0;      // stages that are loaded before the counts are in
   int lag = 1;        // stores of this many stages may still be reading when the next load is issued
   int seg_bytes = 0;  // a row is moved in pieces of this size
   int segs = 0;
   int stage_bytes = 0;
   int table_tokens = 0;  // most tokens of one block
+  int table_rows = 0;    // most rows that one block sends (streamed combine)
   size_t smem = 0;
 };
 
@@ -89,6 +91,7 @@ struct DispatchArgs {
   uint8_t* recv_meta[kMaxGpuRanks];
   Control* control[kMaxGpuRanks];
   int32_t* slot;          // [tokens x ranks] slot of each token on each rank, -1 where it does not go
+  int32_t* slot_base;     // [ranks] first slot of this rank's rows on each rank
   int32_t* recv_count;    // [ranks] rows received from each rank
   int32_t* expert_count;  // [experts of this rank]
   uint64_t* stamps;       // [blocks x kStampCount] or null
@@ -102,29 +105,20 @@ struct CombineArgs {
   Tiling tile;
   int32_t rank;
   int32_t weighted;
-  int32_t slot_is_token;  // push: `y[d]` is this rank's own buffer of rank d's rows, indexed by token
-  int32_t wait_phase;     // kPhaseReady: announce, then wait; kPhaseNone: rows are known to be here
   const int32_t* topk_idx;
   const float* topk_weight;
   const uint8_t* y[kMaxGpuRanks];
   Control* control[kMaxGpuRanks];
-  const int32_t* slot;
-  uint8_t* out;
-  uint64_t* stamps;
-  AbortReport* report;
-  uint64_t timeout_ns;
-};
-
-/// Push combine, first half: rows of this rank's `y` go to `[rank][token]` of their source.
-struct PushArgs {
-  Shape shape;
-  Tiling tile;
-  int32_t rank;
-  const uint8_t* y;
-  const uint8_t* recv_meta;
+  const int32_t* slot;  // as dispatch left them
+  const int32_t* slot_base;
   const int32_t* recv_count;
-  uint8_t* push[kMaxGpuRanks];
-  Control* control[kMaxGpuRanks];
+  uint8_t* out;
+  // Streamed combine: rows of rank d for this rank arrive at stage[d * max_tokens + place], place counted
+  // among d's rows for this rank; the row's flag at the same index then holds the epoch.
+  const uint8_t* stage;
+  const uint32_t* stage_flag;
+  uint8_t* stage_at[kMaxGpuRanks];  // of every rank: where this rank's rows go
+  uint32_t* stage_flag_at[kMaxGpuRanks];
   uint64_t* stamps;
   AbortReport* report;
   uint64_t timeout_ns;

@@ -68,7 +68,9 @@ struct Bench {
     const Summary& ceiling = combine ? load_ceiling : store_ceiling;
     p.has_ceiling = ceiling.count > 0;
     p.ceiling_us = ceiling;
-    p.ceiling_what = combine ? load_what : store_what;
+    const auto same = [&](const PhaseResult& other) { return other.name == name; };
+    if (std::none_of(report.phases.begin(), report.phases.end(), same))
+      p.ceiling_what = combine ? load_what : store_what;
     p.min_share = p.has_ceiling ? min_share : 0;
     report.phases.push_back(p);
   }
@@ -119,7 +121,7 @@ void measure_ceilings(Bench& b) {
 
 /// Device timestamps of one dispatch: for each step, the last block relative to the first start.
 void add_breakdown(Bench& b, bool combine) {
-  const int blocks = combine ? b.rank.combine_tile().ctas : b.rank.dispatch_tile().ctas;
+  const int blocks = combine ? b.rank.combine_tile(b.options.combine).ctas : b.rank.dispatch_tile().ctas;
   const size_t words = static_cast<size_t>(blocks) * kStampCount;
   const Buffer stamps(words * 8);
   std::vector<uint64_t> host(words);
@@ -130,7 +132,7 @@ void add_breakdown(Bench& b, bool combine) {
         {1, 0, !b.options.warm, false}, [] {},
         [&] {
           if (combine)
-            b.rank.combine(CombineMode::kPull, false, stamps.as<uint64_t>());
+            b.rank.combine(b.options.combine, false, stamps.as<uint64_t>());
           else
             b.rank.dispatch(false, stamps.as<uint64_t>());
         },
@@ -150,7 +152,11 @@ void add_breakdown(Bench& b, bool combine) {
   }
   const char* dispatch_names[] = {"blocks started", "counts known", "first rows stored", "rows drained",
                                   "peers' rows landed"};
-  const char* combine_names[] = {"blocks started", "peers ready", "first rows here", "", "rows added"};
+  const bool streamed = combine && b.rank.resolve(b.options.combine) == CombineMode::kStream;
+  const char* pull_names[] = {"blocks started", "peers ready", "first rows here", "", "rows added"};
+  const char* stream_names[] = {"blocks started", "rows known", "first rows added", "rows pushed",
+                                "rows added"};
+  const char** combine_names = streamed ? stream_names : pull_names;
   for (size_t k = 0; k < 5; ++k) {
     const Summary s = summarize(max_over_ranks(b.rank.group().gather_samples(steps[k])));
     const char* name = combine ? combine_names[k] : dispatch_names[k];
@@ -170,7 +176,7 @@ void sweep_sms(Bench& b) {
     d.ctas = c.ctas = sms;
     b.rank.retune(d, c);
     b.rank.reset();
-    const Summary td = b.dispatch(b.plan(), false), tc = b.combine(b.plan(), CombineMode::kPull, false);
+    const Summary td = b.dispatch(b.plan(), false), tc = b.combine(b.plan(), b.options.combine, false);
     b.keep_checks();
     const std::string mode = std::to_string(sms) + " SMs";
     b.add("dispatch", mode, td, false, 0);
@@ -196,16 +202,18 @@ void run_phases(Bench& b) {
   b.data.fill_returns();
   rank.finish();
   rank.group().barrier();
-  b.add("combine", "pull", b.combine(b.plan(), CombineMode::kPull, false), true, judged);
-  b.add("combine", "weighted", b.combine(b.plan(), CombineMode::kPull, true), true, 0);
-  b.add("combine", "graph", b.combine(b.plan(true), CombineMode::kPull, false), true, 0);
-  b.add("combine", "plain", b.combine(b.plan(), CombineMode::kPullPlain, false), true, 0);
-  b.add("combine", "push", b.combine(b.plan(), CombineMode::kPush, false), true, 0);
+  const CombineMode mode = b.options.combine;
+  b.add("combine", "full", b.combine(b.plan(), mode, false), true, judged);
+  b.add("combine", "weighted", b.combine(b.plan(), mode, true), true, 0);
+  b.add("combine", "graph", b.combine(b.plan(true), mode, false), true, 0);
+  b.add("combine", "stream", b.combine(b.plan(), CombineMode::kStream, false), true, 0);
+  b.add("combine", "pull", b.combine(b.plan(), CombineMode::kPull, false), true, 0);
+  b.add("combine", "plain pull", b.combine(b.plan(), CombineMode::kPullPlain, false), true, 0);
   const Summary both = b.meter.time(
       b.plan(), [&] { b.data.poison_combine(); },
       [&] {
         rank.dispatch();
-        rank.combine(CombineMode::kPull, false);
+        rank.combine(mode, false);
       },
       [&] { b.data.hash_combine(false); });
   b.add("roundtrip", "full", both, true, 0);
@@ -214,7 +222,7 @@ void run_phases(Bench& b) {
   Plan warm = b.plan();
   warm.cold = false;
   b.add("dispatch", "warm", b.meter.time(warm, [&] { rank.dispatch(); }), false, 0);
-  b.add("combine", "warm", b.meter.time(warm, [&] { rank.combine(CombineMode::kPull, false); }), true, 0);
+  b.add("combine", "warm", b.meter.time(warm, [&] { rank.combine(mode, false); }), true, 0);
 }
 
 BenchReport bench_shape(Rank& rank, Meter& meter, const Options& o, const Shape& shape,
@@ -250,7 +258,7 @@ BenchReport bench_shape(Rank& rank, Meter& meter, const Options& o, const Shape&
                                                  " warps x " + std::to_string(t.stages) + " stages x " +
                                                  std::to_string(t.seg_bytes) + " bytes, lag " +
                                                  std::to_string(t.lag)});
-  const Tiling& c = rank.combine_tile();
+  const Tiling& c = rank.combine_tile(o.combine);
   report.notes.push_back({"combine tiling", std::to_string(c.ctas) + " SMs x " + std::to_string(c.warps) +
                                                 " warps x " + std::to_string(c.stages) + " stages x " +
                                                 std::to_string(c.seg_bytes) + " bytes a row"});
@@ -267,7 +275,7 @@ BenchReport bench_shape(Rank& rank, Meter& meter, const Options& o, const Shape&
     return 0.0;
   };
   if (o.peers)
-    report.peers = run_peers(rank, meter, data, o, median("dispatch", "full"), median("combine", "pull"));
+    report.peers = run_peers(rank, meter, data, o, median("dispatch", "full"), median("combine", "full"));
   return report;
 }
 
@@ -408,10 +416,10 @@ int case_tune(Group& group, const Options& o) {
     const auto line = [&](const char* op, const Tiling& t, const Summary& s) {
       if (!chief) return;
       std::printf(
-          "%-9s %5d tokens  %s  %3d SMs %2d warps %2d stages lag %d seg %5d  median %7.2f min %7.2f p95 "
-          "%7.2f us%s\n",
+          "%-9s %5d tokens  %s  %3d SMs %2d warps %2d stages lag %d ahead %d seg %5d  median %7.2f min %7.2f "
+          "p95 %7.2f us%s\n",
           op, shape.max_tokens, ep::engine::name_of(shape.dtype), t.ctas, t.warps, t.stages, t.lag,
-          t.seg_bytes, s.median, s.min, s.p95, report.mismatches > 0 ? "  WRONG" : "");
+          t.ahead, t.seg_bytes, s.median, s.min, s.p95, report.mismatches > 0 ? "  WRONG" : "");
       std::fflush(stdout);
     };
     const auto attempt = [&](const Tuning& d, const Tuning& c, bool combine) {
@@ -422,21 +430,21 @@ int case_tune(Group& group, const Options& o) {
         return;
       }
       rank.reset();
-      const Summary s =
-          combine ? b.combine(b.plan(), CombineMode::kPull, false) : b.dispatch(b.plan(), false);
+      const Summary s = combine ? b.combine(b.plan(), o.combine, false) : b.dispatch(b.plan(), false);
       b.keep_checks();
-      line(combine ? "combine" : "dispatch", combine ? rank.combine_tile() : rank.dispatch_tile(), s);
+      line(combine ? "combine" : "dispatch", combine ? rank.combine_tile(o.combine) : rank.dispatch_tile(),
+           s);
     };
     for_combinations({or_zero(o.sms), or_zero(o.warps), or_zero(o.stages), or_zero(o.lag), or_zero(o.seg),
                       or_zero(o.unroll)},
                      [&](const std::vector<int>& v) {
-                       attempt({v[0], v[1], v[2], v[3], v[4], v[5]}, {v[0], 0, 0, 0, 0, 0}, false);
+                       attempt({v[0], v[1], v[2], v[3], v[4], v[5], v[6]}, {v[0], 0, 0, 0, 0, 0, 0}, false);
                      });
-    for_combinations(
-        {or_zero(o.sms), or_zero(o.combine_warps), or_zero(o.combine_stages), or_zero(o.combine_seg)},
-        [&](const std::vector<int>& v) {
-          attempt({v[0], 0, 0, 0, 0, 0}, {v[0], v[1], v[2], 0, v[3], 0}, true);
-        });
+    for_combinations({or_zero(o.sms), or_zero(o.combine_warps), or_zero(o.combine_stages),
+                      or_zero(o.combine_lag), or_zero(o.combine_seg)},
+                     [&](const std::vector<int>& v) {
+                       attempt({v[0], 0, 0, 0, 0, 0, 0}, {v[0], v[1], v[2], v[3], v[4], 0, 0}, true);
+                     });
   }
   return 0;
 }

@@ -71,8 +71,10 @@ std::string check_once(Rank& rank, const Shape& shape, Pattern pattern, uint64_t
     const char* name;
   };
   for (const Way& way :
-       {Way{CombineMode::kPull, false, "pull"}, Way{CombineMode::kPull, true, "pull, weighted"},
-        Way{CombineMode::kPullPlain, true, "plain pull, weighted"}, Way{CombineMode::kPush, false, "push"}}) {
+       {Way{CombineMode::kAuto, false, "auto"}, Way{CombineMode::kStream, false, "stream"},
+        Way{CombineMode::kStream, true, "stream, weighted"}, Way{CombineMode::kPull, false, "pull"},
+        Way{CombineMode::kPull, true, "pull, weighted"},
+        Way{CombineMode::kPullPlain, true, "plain pull, weighted"}}) {
     v.poison_combine();
     rank.combine(way.mode, way.weighted);
     const std::string bad = v.compare_combine(way.weighted);
@@ -166,7 +168,9 @@ std::string stress_shape(Rank& rank, const Shape& shape, Pattern pattern, uint64
     v.poison_combine();
     if (random % 4 == 1) delay(random >> 20 & 0x7fff, rank.stream());
     const bool weighted = e % 2 == 1;
-    rank.combine(e % 3 == 2 ? CombineMode::kPullPlain : CombineMode::kPull, weighted);
+    constexpr CombineMode kTurns[] = {CombineMode::kStream, CombineMode::kPull, CombineMode::kStream,
+                                      CombineMode::kPullPlain};
+    rank.combine(kTurns[e / 2 % 4], weighted);
     v.hash_combine(weighted);
     if (e % 50 != 49 && e + 1 != epochs) continue;
     const HashTotals totals = v.take_hashes();
@@ -219,8 +223,9 @@ int case_fault(Group& group, const Options& o) {
   };
   std::string wrong;
   for (const Fault& fault : {Fault{"a rank never starts dispatch", kPhaseCounts},
-                             Fault{"a rank never starts combine", kPhaseReady}}) {
-    if (fault.phase == kPhaseReady) rank.dispatch();
+                             Fault{"a rank never starts a pulled combine", kPhaseReady},
+                             Fault{"a rank never starts a streamed combine", kPhaseStream}}) {
+    if (fault.phase != kPhaseCounts) rank.dispatch();
     const auto start = std::chrono::steady_clock::now();
     std::string said = "no timeout";
     bool right = rank.rank() == absent;
@@ -229,7 +234,7 @@ int case_fault(Group& group, const Options& o) {
         if (fault.phase == kPhaseCounts)
           rank.dispatch();
         else
-          rank.combine(CombineMode::kPull, false);
+          rank.combine(fault.phase == kPhaseReady ? CombineMode::kPull : CombineMode::kStream, false);
       }
       rank.finish();
     } catch (const Failure& f) {

@@ -1,71 +1,13 @@
-// Combine: every token's rows come back from the ranks that hold them and are added in ascending rank order
-// in float, rounded once. Pull: this rank reads its peers' rows, by bulk copies into shared memory or by
-// 16-byte loads; one pass, no staging in device memory. Push, for comparison: peers write rows into a buffer
-// here, then the plain kernel adds them up.
-#include <cuda_bf16.h>
-
-#include "device.cuh"
+// Combine by pull: every token's rows are read from the ranks that hold them, by bulk copies into shared
+// memory or by 16-byte loads, added in ascending rank order in float and rounded once. One pass and no
+// staging, so it has the lowest latency; reads of both directions at once reach less of a link than writes
+// (see stream.cu).
+#include "combine.cuh"
 #include "launch.h"
 
 namespace ep::engine::gpu {
 
 namespace {
-
-/// Slots (and weights) of the block's tokens, in shared memory.
-struct CombineTable {
-  int32_t* slot;  // [tokens x ranks]
-  float* weight;  // [tokens x ranks], when weighted
-};
-
-__device__ inline void fill_table(const CombineArgs& a, const CombineTable& t, Range mine) {
-  const int ranks = a.shape.ranks, topk = a.shape.topk;
-  for (int i = threadIdx.x; i < mine.count * ranks; i += blockDim.x) {
-    const int token = mine.begin + i / ranks, d = i % ranks;
-    const int slot = a.slot[static_cast<size_t>(mine.begin) * ranks + i];
-    t.slot[i] = slot >= 0 && a.slot_is_token ? token : slot;
-    if (!a.weighted) continue;
-    float sum = 0;
-    for (int k = 0; k < topk; ++k) {
-      const size_t at = static_cast<size_t>(token) * topk + k;
-      if (a.topk_idx[at] >= 0 && expert_rank(a.map, a.topk_idx[at]) == d) sum += a.topk_weight[at];
-    }
-    t.weight[i] = sum;
-  }
-}
-
-__device__ inline void add_pair(float& low, float& high, uint32_t bits, bool weighted, float w) {
-  const float x = __uint_as_float(bits << 16), y = __uint_as_float(bits & 0xffff0000u);
-  low = weighted ? fmaf(w, x, low) : low + x;
-  high = weighted ? fmaf(w, y, high) : high + y;
-}
-__device__ inline void add_vector(float* acc, uint4 v, bool weighted, float w) {
-  add_pair(acc[0], acc[1], v.x, weighted, w);
-  add_pair(acc[2], acc[3], v.y, weighted, w);
-  add_pair(acc[4], acc[5], v.z, weighted, w);
-  add_pair(acc[6], acc[7], v.w, weighted, w);
-}
-__device__ inline uint32_t round_pair(float low, float high) {
-  const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
-  uint32_t bits;
-  memcpy(&bits, &both, 4);
-  return bits;
-}
-__device__ inline uint4 round_vector(const float* acc) {
-  return make_uint4(round_pair(acc[0], acc[1]), round_pair(acc[2], acc[3]), round_pair(acc[4], acc[5]),
-                    round_pair(acc[6], acc[7]));
-}
-
-/// Announces this rank's rows and waits for those of every peer, block by block.
-__device__ inline bool wait_ready(const CombineArgs& a, const Waiter& w, uint32_t& epoch) {
-  epoch = 0;
-  if (a.wait_phase == kPhaseNone) {
-    __syncthreads();
-    return true;
-  }
-  epoch = w.mine->epoch[a.wait_phase][blockIdx.x] + 1;
-  const bool good = meet_peers(w, a.control, a.rank, a.shape.ranks, a.wait_phase, epoch);
-  return !__syncthreads_or(!good);
-}
 
 #if EP_HAS_BULK
 /// One warp with a ring of its own: its first lane loads the pieces of all rows of a token, all lanes add.
@@ -140,6 +82,8 @@ __global__ void __launch_bounds__(640, 1) combine_bulk(const __grid_constant__ C
   table.weight = reinterpret_cast<float*>(table.slot + tile.table_tokens * a.shape.ranks);
   Control* control = a.control[a.rank];
   const Waiter waiter = {control, a.report, a.timeout_ns};
+  const uint32_t epoch = control->epoch[kPhaseReady][blockIdx.x] + 1;
+  announce(a.control, a.rank, a.shape.ranks, kPhaseReady, epoch);  // this rank's rows were ready at launch
   if (threadIdx.x == 0) stamp(a.stamps, kStampStart);
   PullRing ring = {a,
                    table,
@@ -153,14 +97,13 @@ __global__ void __launch_bounds__(640, 1) combine_bulk(const __grid_constant__ C
     for (int s = 0; s < tile.stages; ++s) mbarrier_init(&ring.full[s]);
     mbarrier_init_done();
   }
-  fill_table(a, table, mine);
+  fill_table(a, table, mine.begin, 1, mine.count, threadIdx.x, blockDim.x);
   __syncthreads();
   const int n = ring.count(), ahead = min(n, tile.stages);
   if (lane == 0) {  // this rank's own rows need no flag
     for (int k = 0; k < ahead; ++k) ring.load(k, true, true, false);
   }
-  uint32_t epoch;
-  const bool good = wait_ready(a, waiter, epoch);
+  const bool good = !__syncthreads_or(!await_peers(waiter, a.shape.ranks, kPhaseReady, epoch));
   if (threadIdx.x == 0) stamp(a.stamps, kStampCounts);
   if (!good) {  // complete what was announced, so that shared memory is quiet when the block ends
     if (lane == 0) {
@@ -180,7 +123,7 @@ __global__ void __launch_bounds__(640, 1) combine_bulk(const __grid_constant__ C
     if (lane == 0 && k + tile.stages < n) ring.load(k + tile.stages, true, true, true);
   }
   __syncthreads();
-  if (a.wait_phase != kPhaseNone) advance_epoch(control, a.wait_phase, epoch);
+  advance_epoch(control, kPhaseReady, epoch);
   if (threadIdx.x == 0) stamp(a.stamps, kStampFlags);
 #endif
 }
@@ -242,66 +185,24 @@ __global__ void __launch_bounds__(512, 1) combine_plain(const __grid_constant__ 
   table.weight = reinterpret_cast<float*>(table.slot + a.tile.table_tokens * a.shape.ranks);
   Control* control = a.control[a.rank];
   const Waiter waiter = {control, a.report, a.timeout_ns};
+  const uint32_t epoch = control->epoch[kPhaseReady][blockIdx.x] + 1;
+  announce(a.control, a.rank, a.shape.ranks, kPhaseReady, epoch);
   if (threadIdx.x == 0) stamp(a.stamps, kStampStart);
-  fill_table(a, table, mine);
-  uint32_t epoch;
-  if (!wait_ready(a, waiter, epoch)) return;
+  fill_table(a, table, mine.begin, 1, mine.count, threadIdx.x, blockDim.x);
+  if (__syncthreads_or(!await_peers(waiter, a.shape.ranks, kPhaseReady, epoch))) return;
   if (threadIdx.x == 0) stamp(a.stamps, kStampCounts);
   for (int i = warp; i < mine.count * a.tile.segs; i += blockDim.x >> 5)
     pull_piece<kUnroll>(a, table, mine, i, lane);
   __syncthreads();
-  if (a.wait_phase != kPhaseNone) advance_epoch(control, a.wait_phase, epoch);
-  if (threadIdx.x == 0) stamp(a.stamps, kStampFlags);
-}
-
-/// Push, first half: 16-byte loads of this rank's rows, stores into the source's buffer.
-__global__ void __launch_bounds__(512, 1) combine_push(const __grid_constant__ PushArgs a) {
-  const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, warps = blockDim.x >> 5;
-  Control* control = a.control[a.rank];
-  const Waiter waiter = {control, a.report, a.timeout_ns};
-  if (threadIdx.x == 0) stamp(a.stamps, kStampStart);
-  uint32_t epoch = control->epoch[kPhaseReady][blockIdx.x] + 1;
-  bool good = meet_peers(waiter, a.control, a.rank, a.shape.ranks, kPhaseReady, epoch);
-  if (__syncthreads_or(!good)) return;
-  int rows = 0;
-  for (int s = 0; s < a.shape.ranks; ++s) rows += a.recv_count[s];
-  const Range mine = range_of(rows, gridDim.x, blockIdx.x);
-  const int vectors = static_cast<int>(a.shape.combine_row_vectors());
-  constexpr int kUnroll = 4;
-  const int segs = (vectors + 32 * kUnroll - 1) / (32 * kUnroll);
-  for (int i = warp; i < mine.count * segs; i += warps) {
-    const int r = mine.begin + i / segs, first = (i % segs) * 32 * kUnroll + lane;
-    const auto* meta =
-        reinterpret_cast<const int32_t*>(a.recv_meta + static_cast<size_t>(r) * a.shape.meta_bytes());
-    const int source = meta[Meta::kSourceRank];
-    const size_t to_row = static_cast<size_t>(a.rank) * a.shape.max_tokens + meta[Meta::kSourceToken];
-    const uint4* from = reinterpret_cast<const uint4*>(a.y) + static_cast<size_t>(r) * vectors;
-    uint4* to = reinterpret_cast<uint4*>(a.push[source]) + to_row * vectors;
-    uint4 v[kUnroll];
-#pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      if (first + u * 32 < vectors) v[u] = load_stream(from + first + u * 32);
-    }
-#pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      if (first + u * 32 < vectors) store_vector(to + first + u * 32, v[u]);
-    }
-  }
-  __syncthreads();
-  good = meet_peers(waiter, a.control, a.rank, a.shape.ranks, kPhasePush, epoch);
-  if (__syncthreads_or(!good)) return;
   advance_epoch(control, kPhaseReady, epoch);
   if (threadIdx.x == 0) stamp(a.stamps, kStampFlags);
 }
 
 }  // namespace
 
-const void* combine_kernel(Path path) {
+const void* pull_kernel(Path path) {
   return path == Path::kBulk ? reinterpret_cast<const void*>(&combine_bulk)
                              : reinterpret_cast<const void*>(&combine_plain<4>);
-}
-const void* push_kernel() {
-  return reinterpret_cast<const void*>(&combine_push);
 }
 
 }  // namespace ep::engine::gpu

@@ -25,12 +25,39 @@ __device__ inline uint64_t load_acquire(const uint64_t* p) {
   asm volatile("ld.acquire.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
   return v;
 }
+__device__ inline uint64_t load_relaxed(const uint64_t* p) {
+  uint64_t v;
+  asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+  return v;
+}
 __device__ inline void store_relaxed(uint64_t* p, uint64_t v) {
   asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
 }
 /// Everything this thread wrote, or saw written through a block barrier, is visible before the word.
 __device__ inline void store_release(uint64_t* p, uint64_t v) {
   asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
+}
+__device__ inline uint32_t load_relaxed(const uint32_t* p) {
+  uint32_t v;
+  asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  return v;
+}
+__device__ inline uint32_t load_acquire(const uint32_t* p) {
+  uint32_t v;
+  asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  return v;
+}
+__device__ inline void store_release(uint32_t* p, uint32_t v) {
+  asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
+}
+/// Counts arrivals of the warps of a block at a word in shared memory; what each did before is ordered.
+__device__ inline uint32_t arrive_shared(uint32_t* p) {
+  uint32_t v;
+  asm volatile("atom.acq_rel.cta.shared::cta.add.u32 %0, [%1], 1;"
+               : "=r"(v)
+               : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
+               : "memory");
+  return v;
 }
 __device__ inline uint32_t load_volatile(const uint32_t* p) {
   uint32_t v;
@@ -124,6 +151,26 @@ __device__ inline void bulk_wait_read(int lag) {
       break;
   }
 }
+/// Returns when all but the last `lag` groups of stores are performed.
+__device__ inline void bulk_wait_done(int lag) {
+  switch (lag) {
+    case 0:
+      asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+      break;
+    case 1:
+      asm volatile("cp.async.bulk.wait_group 1;" ::: "memory");
+      break;
+    case 2:
+      asm volatile("cp.async.bulk.wait_group 2;" ::: "memory");
+      break;
+    case 3:
+      asm volatile("cp.async.bulk.wait_group 3;" ::: "memory");
+      break;
+    default:
+      asm volatile("cp.async.bulk.wait_group 4;" ::: "memory");
+      break;
+  }
+}
 /// Returns when the stores of this thread are performed, and orders them before what it does next.
 __device__ inline void bulk_drain() {
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
@@ -169,44 +216,65 @@ __device__ __noinline__ inline void give_up(const Waiter& w, uint32_t phase, uin
   r->set = 1;
 }
 
-/// Polls a word of this rank's own control block until it carries `epoch`. False when the limit has passed or
-/// another block has given up; the caller then leaves the protocol.
-__device__ inline bool wait_word(const Waiter& w, const uint64_t* word, uint32_t epoch, uint32_t phase,
-                                 int peer, uint32_t& value) {
+/// Bookkeeping of one wait: looks at the clock and at the abort word now and then.
+struct Patience {
   uint64_t start = 0;
-  for (int spins = 0;; ++spins) {
-    const uint64_t v = load_acquire(word);
-    if (static_cast<uint32_t>(v >> 32) == epoch) {
-      value = static_cast<uint32_t>(v);
-      return true;
-    }
-    if ((spins & 255) != 255) continue;
+  int spins = 0;
+  __device__ bool spent(const Waiter& w, uint32_t epoch, uint32_t phase, int peer) {
+    if ((++spins & 255) != 0) return false;
     const uint64_t now = global_ns();
     if (start == 0) start = now;
-    if (load_volatile(&w.mine->abort) != 0) return false;
-    if (now - start > w.timeout_ns) {
-      give_up(w, phase, static_cast<uint32_t>(peer), epoch);
-      return false;
-    }
+    if (load_volatile(&w.mine->abort) != 0) return true;
+    if (now - start <= w.timeout_ns) return false;
+    give_up(w, phase, static_cast<uint32_t>(peer), epoch);
+    return true;
   }
+};
+
+/// Polls a word of this rank's own memory until it carries `epoch`. False when the limit has passed or
+/// another block has given up; the caller then leaves the protocol. Polls are relaxed, an acquiring load of
+/// the same word follows: an acquire in the loop would empty the L1 cache each time.
+__device__ inline bool wait_word(const Waiter& w, const uint64_t* word, uint32_t epoch, uint32_t phase,
+                                 int peer, uint32_t& value) {
+  Patience patience;
+  while (static_cast<uint32_t>(load_relaxed(word) >> 32) != epoch) {
+    if (patience.spent(w, epoch, phase, peer)) return false;
+  }
+  value = static_cast<uint32_t>(load_acquire(word));
+  return true;
+}
+
+/// The same for a word that is only an epoch.
+__device__ inline bool wait_flag(const Waiter& w, const uint32_t* word, uint32_t epoch, uint32_t phase,
+                                 int peer) {
+  Patience patience;
+  while (load_relaxed(word) != epoch) {
+    if (patience.spent(w, epoch, phase, peer)) return false;
+  }
+  load_acquire(word);
+  return true;
 }
 
 __device__ inline void stamp(uint64_t* stamps, int which) {
   if (stamps != nullptr) stamps[static_cast<size_t>(blockIdx.x) * kStampCount + which] = global_ns();
 }
 
-/// One block announces `phase` to the block of the same number on every rank, and waits for theirs: thread p
-/// serves peer p. The caller has passed a block barrier since its last data access.
+/// A block announces `phase` to the block of the same number on every rank, and waits for theirs: thread p
+/// serves peer p. Before announcing, the caller has passed a block barrier since its last data access.
+__device__ inline void announce(Control* const* control, int rank, int ranks, uint32_t phase,
+                                uint32_t epoch) {
+  const int p = static_cast<int>(threadIdx.x);
+  if (p < ranks) store_release(&control[p]->flag[phase][rank][blockIdx.x], pack(epoch, 0));
+}
+__device__ inline bool await_peers(const Waiter& w, int ranks, uint32_t phase, uint32_t epoch) {
+  const int p = static_cast<int>(threadIdx.x);
+  uint32_t ignored;
+  return p >= ranks || wait_word(w, &w.mine->flag[phase][p][blockIdx.x], epoch, phase, p, ignored);
+}
 __device__ inline bool meet_peers(const Waiter& w, Control* const* control, int rank, int ranks,
                                   uint32_t phase, uint32_t epoch) {
-  const int p = static_cast<int>(threadIdx.x);
-  bool good = true;
-  if (p < ranks) {
-    store_release(&control[p]->flag[phase][rank][blockIdx.x], pack(epoch, 0));
-    uint32_t ignored;
-    good = wait_word(w, &w.mine->flag[phase][p][blockIdx.x], epoch, phase, p, ignored);
-  }
-  return good;
+  announce(control, rank, ranks, phase, epoch);
+  return await_peers(w, ranks, phase, epoch);
 }
 
 /// Every block advances its own epoch; block 0 also those of the blocks that this launch does not have, so

@@ -42,7 +42,7 @@ struct BulkMover {
       bulk_load(to + a.tile.seg_bytes, a.scale + token * scale_bytes, scale_bytes, &full[s]);
   }
 
-  __device__ void store(int k, const int32_t* table) {
+  __device__ void store(int k, const FrontMemory& m, const Front& f) {
     const Piece p = piece_of(a.tile, a.shape.row_bytes(), first + k * step);
     const int s = k % a.tile.stages, ranks = a.shape.ranks;
     const uint8_t* from = stage + static_cast<size_t>(s) * a.tile.stage_bytes;
@@ -50,7 +50,7 @@ struct BulkMover {
     mbarrier_wait(&full[s], k / a.tile.stages & 1);
     for (int i = 1; i <= ranks; ++i) {  // peers first, each rank starting at another one; itself last
       const int d = a.rank + i < ranks ? a.rank + i : a.rank + i - ranks;
-      const int64_t slot = table[p.token * ranks + d];
+      const int64_t slot = slot_of(a, m, f, p.token, d);
       if (slot < 0) continue;
       bulk_store(a.recv_x[d] + slot * a.shape.row_bytes() + static_cast<size_t>(p.seg) * a.tile.seg_bytes,
                  from, p.bytes);
@@ -60,13 +60,14 @@ struct BulkMover {
     bulk_commit();
   }
 
-  __device__ void run(const int32_t* table) {
+  /// `loaded` pieces are on their way already.
+  __device__ void run(int loaded, const FrontMemory& m, const Front& f) {
     const int n = count(), lag = a.tile.lag, stages = a.tile.stages;
     for (int k = 0; k < n; ++k) {
-      store(k, table);
-      if (k < lag || k - lag + stages >= n) continue;
-      bulk_wait_read(lag);
-      load(k - lag + stages);
+      store(k, m, f);
+      const int may = min(n, k - lag + 1 + stages);
+      if (loaded < may && may > stages) bulk_wait_read(lag);
+      while (loaded < may) load(loaded++);
     }
     bulk_drain();
   }
@@ -85,7 +86,10 @@ __global__ void __launch_bounds__(640, 1) dispatch_bulk(const __grid_constant__ 
   const FrontMemory memory = front_memory(a, reinterpret_cast<uint8_t*>(bars + tile.warps * tile.stages));
   Control* control = a.control[a.rank];
   const Waiter waiter = {control, a.report, a.timeout_ns};
+  const uint32_t epoch = control->epoch[kPhaseCounts][blockIdx.x] + 1;
   if (threadIdx.x == 0) stamp(a.stamps, kStampStart);
+  if (threadIdx.x < kMaxGpuRanks) front.base[threadIdx.x] = 0;
+  __syncthreads();
 
   BulkMover mover = {a,
                      smem + static_cast<size_t>(warp) * tile.stages * tile.stage_bytes,
@@ -95,24 +99,25 @@ __global__ void __launch_bounds__(640, 1) dispatch_bulk(const __grid_constant__ 
                      tile.warps,
                      mine.count * tile.segs};
   const bool moves = warp < tile.warps && lane == 0;
-  const int ahead = moves ? min(mover.count(), tile.stages) : 0;
-  if (moves) {
+  const int ahead = moves ? min(mover.count(), tile.ahead) : 0;
+  if (warp >= tile.warps) {
+    run_counting(a, memory, front, mine, epoch, warp - tile.warps);
+  } else if (moves) {
     for (int s = 0; s < tile.stages; ++s) mbarrier_init(&mover.full[s]);
     mbarrier_init_done();
     for (int k = 0; k < ahead; ++k) mover.load(k);
   }
-  const uint32_t epoch = control->epoch[kPhaseCounts][blockIdx.x] + 1;
-  if (!run_front(a, waiter, memory, front, mine, epoch)) {
+  __syncwarp();
+  if (!finish_front(a, waiter, front, epoch)) {
     for (int k = 0; k < ahead; ++k) mbarrier_wait(&mover.full[k], 0);  // shared memory is still being written
     return;
   }
   bool good = true;
   if (moves) {
     if (warp == 0) stamp(a.stamps, kStampFirst);
-    mover.run(memory.table);
+    mover.run(ahead, memory, front);
   } else if (warp >= tile.warps) {
-    good =
-        run_aux(a, waiter, memory, front, mine, epoch, threadIdx.x - tile.warps * 32, kAuxWarps * 32, false);
+    good = run_aux(a, waiter, memory, front, mine, epoch, threadIdx.x - tile.warps * 32, false);
   }
   if (__syncthreads_or(!good)) return;
   if (threadIdx.x == 0) stamp(a.stamps, kStampDrained);
@@ -140,11 +145,11 @@ struct PlainMover {
       if (v * 16 < p.bytes) held[u] = load_stream(from + v);
     }
   }
-  __device__ void store(const Piece& p, int lane, const int32_t* table) const {
+  __device__ void store(const Piece& p, int lane, const FrontMemory& m, const Front& f) const {
     const int ranks = a.shape.ranks;
     for (int i = 1; i <= ranks; ++i) {
       const int d = a.rank + i < ranks ? a.rank + i : a.rank + i - ranks;
-      const int64_t slot = table[p.token * ranks + d];
+      const int64_t slot = slot_of(a, m, f, p.token, d);
       if (slot < 0) continue;
       uint4* to = reinterpret_cast<uint4*>(a.recv_x[d] + slot * a.shape.row_bytes() +
                                            static_cast<size_t>(p.seg) * a.tile.seg_bytes);
@@ -166,25 +171,30 @@ __global__ void __launch_bounds__(1024, 1) dispatch_plain(const __grid_constant_
   const FrontMemory memory = front_memory(a, smem);
   Control* control = a.control[a.rank];
   const Waiter waiter = {control, a.report, a.timeout_ns};
+  const uint32_t epoch = control->epoch[kPhaseCounts][blockIdx.x] + 1;
   if (threadIdx.x == 0) stamp(a.stamps, kStampStart);
+  if (threadIdx.x < kMaxGpuRanks) front.base[threadIdx.x] = 0;
+  __syncthreads();
 
   PlainMover<kUnroll> mover = {a, mine, {}};
   const int total = mine.count * a.tile.segs, row = static_cast<int>(a.shape.row_bytes());
   const bool moves = warp < a.tile.warps;
-  if (moves && warp < total) mover.load(piece_of(a.tile, row, warp), lane);
-  const uint32_t epoch = control->epoch[kPhaseCounts][blockIdx.x] + 1;
-  if (!run_front(a, waiter, memory, front, mine, epoch)) return;
+  if (!moves) {
+    run_counting(a, memory, front, mine, epoch, warp - a.tile.warps);
+  } else if (warp < total) {
+    mover.load(piece_of(a.tile, row, warp), lane);
+  }
+  if (!finish_front(a, waiter, front, epoch)) return;
   bool good = true;
   if (moves) {
     if (threadIdx.x == 0) stamp(a.stamps, kStampFirst);
     for (int i = warp; i < total; i += a.tile.warps) {
       const Piece p = piece_of(a.tile, row, i);
       if (i != warp) mover.load(p, lane);
-      mover.store(p, lane, memory.table);
+      mover.store(p, lane, memory, front);
     }
   } else {
-    good =
-        run_aux(a, waiter, memory, front, mine, epoch, threadIdx.x - a.tile.warps * 32, kAuxWarps * 32, true);
+    good = run_aux(a, waiter, memory, front, mine, epoch, threadIdx.x - a.tile.warps * 32, true);
   }
   if (__syncthreads_or(!good)) return;
   if (threadIdx.x == 0) stamp(a.stamps, kStampDrained);

@@ -56,10 +56,11 @@ __device__ inline uint32_t token_mask(const DispatchArgs& a, int token) {
   return mask;
 }
 
-/// Step 1, all warps: place of each token among its group of 32, rows of each group.
-__device__ inline void count_groups(const DispatchArgs& a, const FrontMemory& m, Range mine) {
-  const int lane = threadIdx.x & 31, warps = blockDim.x >> 5, ranks = a.shape.ranks;
-  for (int g = threadIdx.x >> 5; g * 32 < mine.count; g += warps) {
+/// Step 1, auxiliary warps: place of each token among its group of 32, rows of each group; sums over groups;
+/// the counts out to every rank. `warp` counts from the first auxiliary warp.
+__device__ inline void count_groups(const DispatchArgs& a, const FrontMemory& m, Range mine, int warp) {
+  const int lane = threadIdx.x & 31, ranks = a.shape.ranks;
+  for (int g = warp; g * 32 < mine.count; g += kAuxWarps) {
     const int t = g * 32 + lane;
     const uint32_t mask = t < mine.count ? token_mask(a, mine.begin + t) : 0;
     for (int d = 0; d < ranks; ++d) {
@@ -70,14 +71,12 @@ __device__ inline void count_groups(const DispatchArgs& a, const FrontMemory& m,
     }
   }
 }
-
-/// Step 2, warp 0 after a block barrier: sums over groups, and the counts out to every rank.
 __device__ inline void publish_counts(const DispatchArgs& a, const FrontMemory& m, Front& f, Range mine,
                                       uint32_t epoch) {
-  const int lane = threadIdx.x, ranks = a.shape.ranks, words = (ranks + 1) / 2;
-  if (!a.cached && lane < ranks) {
+  const int lane = threadIdx.x & 31, ranks = a.shape.ranks, words = (ranks + 1) / 2;
+  if (lane < kMaxGpuRanks) {
     int sum = 0;
-    for (int g = 0; g * 32 < mine.count; ++g) {
+    for (int g = 0; lane < ranks && !a.cached && g * 32 < mine.count; ++g) {
       const int n = m.group[g * ranks + lane];
       m.group[g * ranks + lane] = sum;
       sum += n;
@@ -88,13 +87,19 @@ __device__ inline void publish_counts(const DispatchArgs& a, const FrontMemory& 
   const size_t at = (static_cast<size_t>(a.rank) * kMaxCtas + blockIdx.x) * words;
   for (int i = lane; i < ranks * words; i += 32) {
     const int peer = i / words, j = i - peer * words;
-    const uint32_t low = a.cached ? 0 : f.count[2 * j];
-    const uint32_t high = a.cached || 2 * j + 1 >= ranks ? 0 : f.count[2 * j + 1];
+    const uint32_t low = f.count[2 * j], high = f.count[2 * j + 1];
     store_relaxed(&a.control[peer]->count[at + j], pack(epoch, low | high << 16));
   }
 }
+/// With a cached layout the slots come from the handle; groups and bases add nothing.
+__device__ inline void load_cached(const DispatchArgs& a, const FrontMemory& m, Range mine, int tid) {
+  const int ranks = a.shape.ranks, groups = (mine.count + 31) / 32;
+  for (int i = tid; i < mine.count * ranks; i += kAuxWarps * 32)
+    m.table[i] = a.slot[static_cast<size_t>(mine.begin) * ranks + i];
+  for (int i = tid; i < groups * ranks; i += kAuxWarps * 32) m.group[i] = 0;
+}
 
-/// Step 3, all warps: adds the counts of all earlier sources and of this rank's earlier blocks to `base`;
+/// Step 2, all warps: adds the counts of all earlier sources and of this rank's earlier blocks to `base`;
 /// waits for at least one word of every rank, which says that its receive buffers are free. False: gave up.
 __device__ inline bool wait_counts(const DispatchArgs& a, const Waiter& w, Front& f, uint32_t epoch) {
   const int lane = threadIdx.x & 31, warps = blockDim.x >> 5, ranks = a.shape.ranks, words = (ranks + 1) / 2;
@@ -102,16 +107,27 @@ __device__ inline bool wait_counts(const DispatchArgs& a, const Waiter& w, Front
   bool good = true;
   for (int q0 = (threadIdx.x >> 5) * 32; q0 < pairs; q0 += warps * 32) {
     const int q = q0 + lane, s = q / blocks, c = q - s * blocks;
-    const bool inside = q < pairs;
-    const bool adds = inside && !a.cached && (s < a.rank || (s == a.rank && c < block));
-    const bool needed = adds || (inside && c == block);
-    for (int j = 0; j < words; ++j) {
-      uint32_t value = 0;
-      if (needed && good) {
-        const uint64_t* word = &w.mine->count[(static_cast<size_t>(s) * kMaxCtas + c) * words + j];
-        good = wait_word(w, word, epoch, kPhaseCounts, s, value);
+    const bool head = q < pairs && c == block;
+    const bool adds = q < pairs && !a.cached && (s < a.rank || (s == a.rank && c < block));
+    const uint64_t* at = &w.mine->count[(static_cast<size_t>(s) * kMaxCtas + c) * words];
+    uint64_t v[kCountWords] = {};
+    Patience patience;
+    for (bool all = !good || !(adds || head); !all;) {
+      all = true;
+#pragma unroll
+      for (int j = 0; j < kCountWords; ++j) {
+        if (j < words) v[j] = load_relaxed(at + j);
       }
-      if (!adds) value = 0;
+#pragma unroll
+      for (int j = 0; j < kCountWords; ++j)
+        all = all && (j >= words || static_cast<uint32_t>(v[j] >> 32) == epoch);
+      if (!all && patience.spent(w, epoch, kPhaseCounts, s)) good = false, all = true;
+    }
+    if (head && good) load_acquire(at);  // what the peer did before, it has done with our buffers
+#pragma unroll
+    for (int j = 0; j < kCountWords; ++j) {
+      if (j >= words) break;
+      const uint32_t value = adds ? static_cast<uint32_t>(v[j]) : 0;
       const uint32_t low = __reduce_add_sync(~0u, value & 0xffff), high = __reduce_add_sync(~0u, value >> 16);
       if (lane == 0 && low != 0) atomicAdd(&f.base[2 * j], static_cast<int32_t>(low));
       if (lane == 0 && high != 0) atomicAdd(&f.base[2 * j + 1], static_cast<int32_t>(high));
@@ -120,20 +136,22 @@ __device__ inline bool wait_counts(const DispatchArgs& a, const Waiter& w, Front
   return good;
 }
 
-/// Step 4, all threads after a block barrier: final slots, kept here and written out as combine's handle.
-__device__ inline void finish_table(const DispatchArgs& a, const FrontMemory& m, const Front& f, Range mine) {
-  const int ranks = a.shape.ranks, entries = mine.count * ranks;
-  for (int i = threadIdx.x; i < entries; i += blockDim.x) {
-    const size_t at = static_cast<size_t>(mine.begin) * ranks + i;
-    if (a.cached) {
-      m.table[i] = a.slot[at];
-      continue;
-    }
-    const int t = i / ranks, d = i - t * ranks, place = m.table[i];
-    const int slot = place < 0 ? -1 : place + m.group[(t >> 5) * ranks + d] + f.base[d];
-    m.table[i] = slot;
-    a.slot[at] = slot;
+/// Final slot of a token of the block, -1 where it does not go. After step 2 and a block barrier.
+__device__ inline int slot_of(const DispatchArgs& a, const FrontMemory& m, const Front& f, int token,
+                              int dst) {
+  const int ranks = a.shape.ranks, place = m.table[token * ranks + dst];
+  return place < 0 ? -1 : place + m.group[(token >> 5) * ranks + dst] + f.base[dst];
+}
+
+/// Auxiliary warps: the slots, as combine's handle, and the first slot of this rank on every rank.
+__device__ inline void write_handle(const DispatchArgs& a, const FrontMemory& m, const Front& f, Range mine,
+                                    int tid) {
+  const int ranks = a.shape.ranks;
+  for (int i = tid; i < mine.count * ranks; i += kAuxWarps * 32) {
+    const int t = i / ranks;
+    a.slot[static_cast<size_t>(mine.begin) * ranks + i] = slot_of(a, m, f, t, i - t * ranks);
   }
+  if (blockIdx.x == 0 && tid < ranks) a.slot_base[tid] = f.base[tid];
 }
 
 __device__ inline uint32_t meta_word(const DispatchArgs& a, int token, int begin, int count, int word) {
@@ -150,8 +168,8 @@ __device__ inline uint32_t meta_word(const DispatchArgs& a, int token, int begin
 
 /// Auxiliary warps: metadata records, and scales where the row path does not carry them. Consecutive threads
 /// write consecutive vectors of consecutive slots, so the stores leave as whole packets.
-__device__ inline void send_metadata(const DispatchArgs& a, const FrontMemory& m, Range mine, int tid,
-                                     int threads, bool with_scales) {
+__device__ inline void send_metadata(const DispatchArgs& a, const FrontMemory& m, const Front& f, Range mine,
+                                     int tid, int threads, bool with_scales) {
   const int ranks = a.shape.ranks, units = static_cast<int>(a.shape.meta_bytes() / 16);
   const int scale_units = with_scales ? static_cast<int>(a.shape.scale_row_bytes() / 16) : 0;
   for (int i = tid; scale_units > 0 && i < mine.count * scale_units; i += threads) {
@@ -159,7 +177,7 @@ __device__ inline void send_metadata(const DispatchArgs& a, const FrontMemory& m
     const uint4 v = load_stream(reinterpret_cast<const uint4*>(a.scale) +
                                 static_cast<size_t>(mine.begin + t) * scale_units + u);
     for (int d = 0; d < ranks; ++d) {
-      const int slot = m.table[t * ranks + d];
+      const int slot = slot_of(a, m, f, t, d);
       if (slot >= 0)
         store_vector(reinterpret_cast<uint4*>(a.recv_scale[d]) + static_cast<size_t>(slot) * scale_units + u,
                      v);
@@ -169,7 +187,7 @@ __device__ inline void send_metadata(const DispatchArgs& a, const FrontMemory& m
   for (int d = 0; d < ranks; ++d) {
     const int begin = a.shape.expert_begin(d), count = a.shape.experts_of(d);
     for (int i = tid; i < mine.count * units; i += threads) {
-      const int t = i / units, u = i - t * units, slot = m.table[t * ranks + d];
+      const int t = i / units, u = i - t * units, slot = slot_of(a, m, f, t, d);
       if (slot < 0) continue;
       uint4 v;
       v.x = meta_word(a, mine.begin + t, begin, count, 4 * u);
@@ -239,28 +257,38 @@ __device__ inline bool write_totals(const DispatchArgs& a, const Waiter& w, uint
   return good;
 }
 
-/// Steps 1 to 4. True when the block may send.
-__device__ inline bool run_front(const DispatchArgs& a, const Waiter& w, const FrontMemory& m, Front& f,
-                                 Range mine, uint32_t epoch) {
-  if (!a.cached) count_groups(a, m, mine);
-  if (threadIdx.x < kMaxGpuRanks) f.base[threadIdx.x] = 0;
-  __syncthreads();
-  if (threadIdx.x < 32) publish_counts(a, m, f, mine, epoch);
+/// The auxiliary warps' part before the counts are in; the moving warps start their loads meanwhile.
+__device__ inline void run_counting(const DispatchArgs& a, const FrontMemory& m, Front& f, Range mine,
+                                    uint32_t epoch, int warp) {
+  if (a.cached) {
+    load_cached(a, m, mine, warp * 32 + (threadIdx.x & 31));
+  } else {
+    count_groups(a, m, mine, warp);
+  }
+  if (mine.count > 32) named_barrier(1, kAuxWarps * 32);
+  if (warp == 0) {
+    __syncwarp();
+    publish_counts(a, m, f, mine, epoch);
+  }
+}
+
+/// All threads: true when the block may send.
+__device__ inline bool finish_front(const DispatchArgs& a, const Waiter& w, Front& f, uint32_t epoch) {
   const bool good = wait_counts(a, w, f, epoch);
   if (__syncthreads_or(!good)) return false;
   stamp(threadIdx.x == 0 ? a.stamps : nullptr, kStampCounts);
-  finish_table(a, m, f, mine);
-  __syncthreads();
   return true;
 }
 
 /// What the auxiliary warps do beside the rows.
 __device__ inline bool run_aux(const DispatchArgs& a, const Waiter& w, const FrontMemory& m, Front& f,
-                               Range mine, uint32_t epoch, int tid, int threads, bool with_scales) {
-  send_metadata(a, m, mine, tid, threads, with_scales);
+                               Range mine, uint32_t epoch, int tid, bool with_scales) {
+  constexpr int kThreads = kAuxWarps * 32;
+  send_metadata(a, m, f, mine, tid, kThreads, with_scales);
   if (a.cached) return true;
-  send_expert_counts(a, m, f, mine, epoch, tid, threads);
-  return blockIdx.x != gridDim.x - 1 || write_totals(a, w, epoch, tid, threads);
+  write_handle(a, m, f, mine, tid);
+  send_expert_counts(a, m, f, mine, epoch, tid, kThreads);
+  return blockIdx.x != gridDim.x - 1 || write_totals(a, w, epoch, tid, kThreads);
 }
 
 }  // namespace ep::engine::gpu

@@ -38,6 +38,7 @@ struct NvmlValue {
 };
 constexpr int kMaxLinks = 36;
 constexpr unsigned kFieldLinkSpeedCommon = 90;  // NVML_FI_DEV_NVLINK_SPEED_MBPS_COMMON
+constexpr unsigned kFieldLinkSpeed = 164;       // NVML_FI_DEV_NVLINK_GET_SPEED, scope = link
 constexpr int kClockSm = 1;
 constexpr long long kThrottleIdle = 1;  // nvmlClocksEventReasonGpuIdle
 
@@ -93,12 +94,14 @@ void read_links(const Nvml& nvml, NvmlDevice device, GpuInfo& gpu) {
       if (kind == 2) gpu.crc_errors = std::max(0LL, gpu.crc_errors) + static_cast<long long>(count);
     }
   }
-  NvmlValue value = {};
-  value.field = kFieldLinkSpeedCommon;
-  if (gpu.links_active > 0 && nvml.fields != nullptr && nvml.fields(device, 1, &value) == 0 &&
-      value.status == 0) {
+  // One number for all links, or (newer GPUs) link by link; MB/s of one direction either way.
+  for (const unsigned field : {kFieldLinkSpeedCommon, kFieldLinkSpeed}) {
+    NvmlValue value = {};
+    value.field = field;
+    if (gpu.links_active <= 0 || gpu.link_gbps > 0 || nvml.fields == nullptr) break;
+    if (nvml.fields(device, 1, &value) != 0 || value.status != 0) continue;
     const double mbps = value.value_type == 0 ? value.value.d : static_cast<double>(value.value.ui);
-    gpu.link_gbps = mbps / 1000.0;
+    if (mbps > 0) gpu.link_gbps = mbps / 1000.0;
   }
 }
 

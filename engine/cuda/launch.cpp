@@ -96,17 +96,19 @@ std::string plan_dispatch(const Shape& s, Path path, const DeviceLimits& limits,
   t.stages = std::min(t.stages, std::max(1, divide_up(tokens * t.segs, t.warps)));
   t.lag = std::clamp(wish.lag > 0 ? wish.lag : t.stages / 2, 0, 4);
   if (t.lag >= t.stages) t.lag = t.stages - 1;
+  // What is loaded before the counts are in should not keep memory busy for longer than they take to come.
+  t.ahead = std::clamp(wish.ahead > 0 ? wish.ahead : 3, 1, t.stages);
   t.smem = static_cast<size_t>(t.warps) * t.stages * t.stage_bytes + front_bytes(s, t);
   return {};
 }
 
-std::string plan_combine(const Shape& s, Path path, const DeviceLimits& limits, int max_ctas, bool weighted,
-                         const Tuning& wish, Tiling& t) {
+std::string plan_pull(const Shape& s, Path path, const DeviceLimits& limits, int max_ctas, const Tuning& wish,
+                      Tiling& t) {
   t = Tiling{};
   if (std::string wrong = set_blocks(s, max_ctas, wish, t); !wrong.empty()) return wrong;
   const int row = static_cast<int>(s.combine_row_bytes());
   const size_t budget = limits.smem - kReservedSmem;
-  const size_t table = static_cast<size_t>(t.table_tokens) * s.ranks * (weighted ? 8 : 4);
+  const size_t table = static_cast<size_t>(t.table_tokens) * s.ranks * 8;
   if (path == Path::kPlain) {
     t.warps = 16;
     set_segments(row, 4 * 512, t);
@@ -125,6 +127,27 @@ std::string plan_combine(const Shape& s, Path path, const DeviceLimits& limits, 
   return {};
 }
 
+std::string plan_stream(const Shape& s, const DeviceLimits& limits, int max_ctas, const Tuning& wish,
+                        Tiling& t) {
+  t = Tiling{};
+  if (std::string wrong = set_blocks(s, max_ctas, wish, t); !wrong.empty()) return wrong;
+  const int row = static_cast<int>(s.combine_row_bytes());
+  t.warps = std::clamp(wish.warps > 0 ? wish.warps : 4, 1, 8);
+  set_segments(row, std::min(16384, divide_up(row / 16, t.warps) * 16), t);
+  if (t.segs > t.warps) return "rows of " + std::to_string(row) + " bytes need more pushing warps";
+  t.stage_bytes = static_cast<int>(round_up(t.seg_bytes, 128));
+  t.table_rows = divide_up(s.max_tokens * std::max(1, s.ranks - 1), t.ctas) + 1;
+  const size_t table =
+      static_cast<size_t>(t.table_tokens) * s.ranks * 8 + 4 * static_cast<size_t>(t.table_rows);
+  if (std::string wrong =
+          set_stages(limits.smem - kReservedSmem, table, wish.stages > 0 ? wish.stages : 8, 1, t);
+      !wrong.empty())
+    return wrong;
+  t.lag = std::clamp(wish.lag > 0 ? wish.lag : 4, 0, std::min(4, t.stages - 1));
+  t.smem = static_cast<size_t>(t.warps) * t.stages * (t.stage_bytes + 8) + table;
+  return {};
+}
+
 ExpertMap expert_map(const Shape& s) {
   const int share = s.experts / s.ranks, extra = s.experts % s.ranks;
   const auto magic = [](int divisor) {
@@ -134,9 +157,9 @@ ExpertMap expert_map(const Shape& s) {
 }
 
 cudaError_t prepare_kernels(const DeviceLimits& limits) {
-  const void* kernels[] = {dispatch_kernel(Path::kBulk, 0), dispatch_kernel(Path::kPlain, 4),
-                           dispatch_kernel(Path::kPlain, 7), combine_kernel(Path::kBulk),
-                           combine_kernel(Path::kPlain)};
+  const void* kernels[] = {dispatch_kernel(Path::kBulk, 0),  dispatch_kernel(Path::kPlain, 4),
+                           dispatch_kernel(Path::kPlain, 7), pull_kernel(Path::kBulk),
+                           pull_kernel(Path::kPlain),        stream_kernel()};
   for (const void* kernel : kernels) {
     const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                static_cast<int>(limits.smem - kReservedSmem));
@@ -159,11 +182,12 @@ cudaError_t launch_dispatch(const DispatchArgs& a, Path path, cudaStream_t strea
   const void* kernel = dispatch_kernel(path, a.tile.seg_bytes > 4 * 512 ? 7 : 4);
   return launch(kernel, a, a.tile.ctas, (a.tile.warps + kAuxWarps) * 32, a.tile.smem, stream);
 }
-cudaError_t launch_combine(const CombineArgs& a, Path path, cudaStream_t stream) {
-  return launch(combine_kernel(path), a, a.tile.ctas, a.tile.warps * 32, a.tile.smem, stream);
+cudaError_t launch_pull(const CombineArgs& a, Path path, cudaStream_t stream) {
+  return launch(pull_kernel(path), a, a.tile.ctas, a.tile.warps * 32, a.tile.smem, stream);
 }
-cudaError_t launch_push(const PushArgs& a, cudaStream_t stream) {
-  return launch(push_kernel(), a, a.tile.ctas, 512, 0, stream);
+cudaError_t launch_stream(const CombineArgs& a, cudaStream_t stream) {
+  return launch(stream_kernel(), a, a.tile.ctas, (a.tile.warps + stream_reducers()) * 32, a.tile.smem,
+                stream);
 }
 
 }  // namespace ep::engine::gpu

@@ -19,6 +19,7 @@ struct Tuning {
   int lag = 0;
   int seg_bytes = 0;
   int unroll = 0;  // plain dispatch
+  int ahead = 0;
 };
 
 struct DeviceLimits {
@@ -32,19 +33,22 @@ cudaError_t device_limits(int device, DeviceLimits& out);
 /// have.
 std::string plan_dispatch(const Shape& shape, Path path, const DeviceLimits& limits, int max_ctas,
                           const Tuning& wish, Tiling& out);
-std::string plan_combine(const Shape& shape, Path path, const DeviceLimits& limits, int max_ctas,
-                         bool weighted, const Tuning& wish, Tiling& out);
+std::string plan_pull(const Shape& shape, Path path, const DeviceLimits& limits, int max_ctas,
+                      const Tuning& wish, Tiling& out);
+std::string plan_stream(const Shape& shape, const DeviceLimits& limits, int max_ctas, const Tuning& wish,
+                        Tiling& out);
 ExpertMap expert_map(const Shape& shape);
 
 /// Sets the kernels' shared-memory limits on the current device; once per device.
 cudaError_t prepare_kernels(const DeviceLimits& limits);
 cudaError_t launch_dispatch(const DispatchArgs& args, Path path, cudaStream_t stream);
-cudaError_t launch_combine(const CombineArgs& args, Path path, cudaStream_t stream);
-cudaError_t launch_push(const PushArgs& args, cudaStream_t stream);
+cudaError_t launch_pull(const CombineArgs& args, Path path, cudaStream_t stream);
+cudaError_t launch_stream(const CombineArgs& args, cudaStream_t stream);
 
 const void* dispatch_kernel(Path path, int unroll);
-const void* combine_kernel(Path path);
-const void* push_kernel();
+const void* pull_kernel(Path path);
+const void* stream_kernel();
+int stream_reducers();  // warps of its blocks that add
 
 // service.cu
 struct HashResult {

@@ -100,8 +100,18 @@ const std::vector<Option>& table() {
        list(&Options::lag)},
       {"--seg", "N[,N]", "dispatch: bytes of a piece", list(&Options::seg)},
       {"--unroll", "N[,N]", "plain dispatch: vectors per thread, 4 or 7", list(&Options::unroll)},
+      {"--ahead", "N[,N]", "dispatch: pieces loaded before the counts are in", list(&Options::ahead)},
+      {"--combine", "auto|stream|pull|plain", "how combine moves rows (auto: stream from 512 tokens on)",
+       [](Options& o, const std::string& v) {
+         o.combine = v == "stream"  ? CombineMode::kStream
+                     : v == "pull"  ? CombineMode::kPull
+                     : v == "plain" ? CombineMode::kPullPlain
+                                    : CombineMode::kAuto;
+         return v == "auto" || o.combine != CombineMode::kAuto;
+       }},
       {"--combine-warps", "N[,N]", "combine: warps", list(&Options::combine_warps)},
       {"--combine-stages", "N[,N]", "combine: pieces in flight per warp", list(&Options::combine_stages)},
+      {"--combine-lag", "N[,N]", "streamed combine: stores in flight per warp", list(&Options::combine_lag)},
       {"--combine-seg", "N[,N]", "combine: bytes of a piece", list(&Options::combine_seg)},
       {"--warm", nullptr, "leave the cache as it is between iterations",
        [](Options& o, const std::string&) { return o.warm = true; }},
@@ -122,10 +132,11 @@ int first(const std::vector<int>& values) {
 }  // namespace
 
 Tuning Options::dispatch_tuning() const {
-  return {first(sms), first(warps), first(stages), first(lag), first(seg), first(unroll)};
+  return {first(sms), first(warps), first(stages), first(lag), first(seg), first(unroll), first(ahead)};
 }
 Tuning Options::combine_tuning() const {
-  return {first(sms), first(combine_warps), first(combine_stages), 0, first(combine_seg), 0};
+  return {first(sms), first(combine_warps), first(combine_stages), first(combine_lag), first(combine_seg), 0,
+          0};
 }
 
 std::string option_help() {

@@ -16,6 +16,7 @@ struct Options {
   uint64_t seed = 1;
   std::vector<int> devices;  // empty: one rank per GPU
   int ranks = 0;
+  CombineMode combine = CombineMode::kAuto;
   bool procs = false;
   Provider provider = Provider::kP2p;
   bool provider_set = false;
@@ -26,8 +27,8 @@ struct Options {
   double timeout_s = 10, limit_s = 240;
   std::string nccl;
   // Lists, for the tune case; other cases take the first value.
-  std::vector<int> token_list, sms, warps, stages, lag, seg, unroll;
-  std::vector<int> combine_warps, combine_stages, combine_seg;
+  std::vector<int> token_list, sms, warps, stages, lag, seg, unroll, ahead;
+  std::vector<int> combine_warps, combine_stages, combine_seg, combine_lag;
 
   Tuning dispatch_tuning() const;
   Tuning combine_tuning() const;

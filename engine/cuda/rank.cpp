@@ -31,8 +31,8 @@ const char* name_of(Phase phase) {
       return "dispatch: expert counts";
     case kPhaseReady:
       return "combine: rows ready";
-    case kPhasePush:
-      return "push combine: rows landed";
+    case kPhaseStream:
+      return "combine: rows landed";
     case kPhaseBarrier:
       return "barrier";
     default:
@@ -51,7 +51,7 @@ struct Cursor {
   }
 };
 struct LocalPlan {
-  size_t x, scale, topk_idx, topk_weight, slot, recv_count, expert_count, out, total;
+  size_t x, scale, topk_idx, topk_weight, slot, slot_base, recv_count, expert_count, out, total;
   explicit LocalPlan(const Shape& s) {
     Cursor c;
     const size_t t = std::max(1, s.max_tokens);
@@ -60,20 +60,28 @@ struct LocalPlan {
     topk_idx = c.take(t * s.topk * 4);
     topk_weight = c.take(t * s.topk * 4);
     slot = c.take(t * s.ranks * 4);
+    slot_base = c.take(static_cast<size_t>(s.ranks) * 4);
     recv_count = c.take(static_cast<size_t>(s.ranks) * 4);
     expert_count = c.take(static_cast<size_t>(s.experts) * 4);
     out = c.take(t * s.combine_row_bytes());
     total = c.at;
   }
 };
-Region push_region(const Shape& s, const ArenaPlan& plan) {
+/// Behind the arena plan: staging rows and their flags.
+Region stage_region(const Shape& s, const ArenaPlan& plan) {
   return {round_up(plan.total + kGuardBytes, kRegionAlign), s.capacity() * s.combine_row_bytes()};
 }
+Region flag_region(const Shape& s, const Region& stage) {
+  return {round_up(stage.offset + stage.bytes + kGuardBytes, kRegionAlign), s.capacity() * sizeof(uint32_t)};
+}
+
+/// Below, a pull is faster: its latency is one read, a stream's is a write, a flag and a read.
+constexpr int kStreamTokens = 512;
 }  // namespace
 
 size_t Rank::arena_bytes(const Shape& shape) {
-  const Region push = push_region(shape, ArenaPlan::of(shape));
-  return round_up(kControlBytes + push.offset + push.bytes + kGuardBytes, kControlBytes);
+  const Region flags = flag_region(shape, stage_region(shape, ArenaPlan::of(shape)));
+  return round_up(kControlBytes + flags.offset + flags.bytes + kGuardBytes, kControlBytes);
 }
 size_t Rank::local_bytes(const Shape& shape) {
   return LocalPlan(shape).total;
@@ -115,7 +123,8 @@ void Rank::configure(const Shape& shape) {
   }
   shape_ = shape;
   plan_ = ArenaPlan::of(shape);
-  push_ = push_region(shape, plan_);
+  stage_ = stage_region(shape, plan_);
+  stage_flag_ = flag_region(shape, stage_);
   const LocalPlan local(shape);
   char* base = local_.as<char>();
   x_ = base + local.x;
@@ -123,6 +132,7 @@ void Rank::configure(const Shape& shape) {
   topk_idx_ = reinterpret_cast<int32_t*>(base + local.topk_idx);
   topk_weight_ = reinterpret_cast<float*>(base + local.topk_weight);
   slot_ = reinterpret_cast<int32_t*>(base + local.slot);
+  slot_base_ = reinterpret_cast<int32_t*>(base + local.slot_base);
   recv_count_ = reinterpret_cast<int32_t*>(base + local.recv_count);
   expert_count_ = reinterpret_cast<int32_t*>(base + local.expert_count);
   out_ = base + local.out;
@@ -140,41 +150,40 @@ void Rank::fill_arguments() {
   };
   dispatch_ = {};
   combine_ = {};
-  push_args_ = {};
   fill_common(dispatch_);
   fill_common(combine_);
-  fill_common(push_args_);
   dispatch_.map = combine_.map = expert_map(shape_);
   dispatch_.x = reinterpret_cast<uint8_t*>(x_);
   dispatch_.scale = reinterpret_cast<uint8_t*>(scale_);
   dispatch_.topk_idx = combine_.topk_idx = topk_idx_;
   dispatch_.topk_weight = combine_.topk_weight = topk_weight_;
   dispatch_.slot = slot_;
+  dispatch_.slot_base = slot_base_;
   dispatch_.recv_count = recv_count_;
   dispatch_.expert_count = expert_count_;
   combine_.slot = slot_;
+  combine_.slot_base = slot_base_;
+  combine_.recv_count = recv_count_;
+  combine_.stage = reinterpret_cast<uint8_t*>(region(rank(), stage_));
+  combine_.stage_flag = reinterpret_cast<uint32_t*>(region(rank(), stage_flag_));
+  const size_t mine = static_cast<size_t>(rank()) * shape_.max_tokens;
   combine_.out = reinterpret_cast<uint8_t*>(out_);
   for (int r = 0; r < group_.size(); ++r) {
     dispatch_.recv_x[r] = reinterpret_cast<uint8_t*>(region(r, plan_.recv_x));
     dispatch_.recv_scale[r] = reinterpret_cast<uint8_t*>(region(r, plan_.recv_scale));
     dispatch_.recv_meta[r] = reinterpret_cast<uint8_t*>(region(r, plan_.recv_meta));
     combine_.y[r] = reinterpret_cast<uint8_t*>(region(r, plan_.y));
-    push_args_.push[r] = reinterpret_cast<uint8_t*>(region(r, push_));
+    combine_.stage_at[r] = reinterpret_cast<uint8_t*>(region(r, stage_)) + mine * shape_.combine_row_bytes();
+    combine_.stage_flag_at[r] = reinterpret_cast<uint32_t*>(region(r, stage_flag_)) + mine;
   }
-  push_args_.y = reinterpret_cast<uint8_t*>(region(rank(), plan_.y));
-  push_args_.recv_meta = reinterpret_cast<uint8_t*>(region(rank(), plan_.recv_meta));
-  push_args_.recv_count = recv_count_;
 }
 
 void Rank::retune(const Tuning& dispatch, const Tuning& combine) {
   std::string wrong = plan_dispatch(shape_, setup_.path, limits_, max_ctas_, dispatch, dispatch_.tile);
-  if (wrong.empty())
-    wrong = plan_combine(shape_, setup_.path, limits_, max_ctas_, true, combine, combine_.tile);
-  combine_plain_ = combine_;
-  if (wrong.empty())
-    wrong = plan_combine(shape_, Path::kPlain, limits_, max_ctas_, true, combine, combine_plain_.tile);
+  if (wrong.empty()) wrong = plan_pull(shape_, setup_.path, limits_, max_ctas_, combine, pull_tile_);
+  if (wrong.empty()) wrong = plan_pull(shape_, Path::kPlain, limits_, max_ctas_, combine, plain_tile_);
+  if (wrong.empty()) wrong = plan_stream(shape_, limits_, max_ctas_, combine, stream_tile_);
   if (!wrong.empty()) throw Failure(2, wrong);
-  push_args_.tile = combine_plain_.tile;
 }
 void Rank::set_path(Path path) {
   setup_.path = limits_.bulk ? path : Path::kPlain;
@@ -185,6 +194,7 @@ void Rank::reset() {
   EP_CUDA(cudaStreamSynchronize(stream_));
   group_.barrier();
   EP_CUDA(cudaMemsetAsync(arena(rank()), 0, kControlBytes, stream_));
+  EP_CUDA(cudaMemsetAsync(region(rank(), stage_flag_), 0, stage_flag_.bytes, stream_));
   EP_CUDA(cudaStreamSynchronize(stream_));
   std::memset(report_.as(), 0, sizeof(AbortReport));
   group_.barrier();
@@ -197,24 +207,29 @@ void Rank::dispatch(bool cached, uint64_t* stamps) {
   EP_CUDA(launch_dispatch(dispatch_, setup_.path, stream_));
 }
 
+CombineMode Rank::resolve(CombineMode mode) const {
+  const bool can_stream = setup_.path == Path::kBulk && group_.size() > 1;
+  if (mode == CombineMode::kAuto && can_stream && shape_.max_tokens >= kStreamTokens)
+    return CombineMode::kStream;
+  if (mode == CombineMode::kAuto || (mode == CombineMode::kStream && !can_stream)) return CombineMode::kPull;
+  return mode;
+}
+const Tiling& Rank::combine_tile(CombineMode mode) const {
+  mode = resolve(mode);
+  return mode == CombineMode::kStream ? stream_tile_ : mode == CombineMode::kPull ? pull_tile_ : plain_tile_;
+}
+
 void Rank::combine(CombineMode mode, bool weighted, uint64_t* stamps) {
-  CombineArgs a = mode == CombineMode::kPull ? combine_ : combine_plain_;
-  a.weighted = weighted;
-  a.stamps = stamps;
-  a.timeout_ns = static_cast<uint64_t>(setup_.timeout_s * 1e9);
-  a.wait_phase = kPhaseReady;
-  if (mode == CombineMode::kPush) {
-    push_args_.timeout_ns = a.timeout_ns;
-    push_args_.stamps = nullptr;
-    EP_CUDA(launch_push(push_args_, stream_));
-    a.wait_phase = kPhaseNone;
-    a.slot_is_token = 1;
-    for (int d = 0; d < group_.size(); ++d) {
-      a.y[d] =
-          push_args_.push[rank()] + static_cast<size_t>(d) * shape_.max_tokens * shape_.combine_row_bytes();
-    }
+  mode = resolve(mode);
+  combine_.weighted = weighted;
+  combine_.stamps = stamps;
+  combine_.timeout_ns = static_cast<uint64_t>(setup_.timeout_s * 1e9);
+  combine_.tile = combine_tile(mode);
+  if (mode == CombineMode::kStream) {
+    EP_CUDA(launch_stream(combine_, stream_));
+  } else {
+    EP_CUDA(launch_pull(combine_, mode == CombineMode::kPull ? setup_.path : Path::kPlain, stream_));
   }
-  EP_CUDA(launch_combine(a, mode == CombineMode::kPull ? setup_.path : Path::kPlain, stream_));
 }
 
 BarrierArgs Rank::barrier_args() const {

@@ -47,7 +47,8 @@ struct RankSetup {
   size_t local_bytes = 0;
 };
 
-enum class CombineMode { kPull, kPullPlain, kPush };
+/// kAuto: stream for many tokens, pull for few (see kStreamTokens in rank.cpp).
+enum class CombineMode { kAuto, kStream, kPull, kPullPlain };
 
 class Rank {
  public:
@@ -80,7 +81,8 @@ class Rank {
   const DeviceLimits& limits() const { return limits_; }
   int max_ctas() const { return max_ctas_; }
   const Tiling& dispatch_tile() const { return dispatch_.tile; }
-  const Tiling& combine_tile() const { return combine_.tile; }
+  CombineMode resolve(CombineMode mode) const;
+  const Tiling& combine_tile(CombineMode mode) const;
   void retune(const Tuning& dispatch, const Tuning& combine);
   void set_path(Path path);
 
@@ -112,13 +114,14 @@ class Rank {
   Buffer local_, report_;
   Shape shape_;
   ArenaPlan plan_;
-  Region push_;
+  Region stage_, stage_flag_;
   char *x_ = nullptr, *scale_ = nullptr, *out_ = nullptr;
-  int32_t *topk_idx_ = nullptr, *recv_count_ = nullptr, *expert_count_ = nullptr, *slot_ = nullptr;
+  int32_t *topk_idx_ = nullptr, *recv_count_ = nullptr, *expert_count_ = nullptr, *slot_ = nullptr,
+          *slot_base_ = nullptr;
   float* topk_weight_ = nullptr;
   DispatchArgs dispatch_ = {};
-  CombineArgs combine_ = {}, combine_plain_ = {};
-  PushArgs push_args_ = {};
+  CombineArgs combine_ = {};
+  Tiling pull_tile_, plain_tile_, stream_tile_;
 };
 
 const char* name_of(Phase phase);
