@@ -13,7 +13,8 @@ inline constexpr int kMaxGpuRanks = 16;  // a GPU arena serves at most this many
 inline constexpr int kMaxCtas = 160;  // blocks of one rank; no GPU of today has more multiprocessors to give
 inline constexpr int kCountWords = kMaxGpuRanks / 2;  // two 16-bit counts in the value of one word
 inline constexpr int kMaxTokensPerCta = 8192;         // counts of one block must fit 16 bits
-inline constexpr int kAuxWarps = 4;                   // warps of a dispatch block that send metadata
+inline constexpr int kAuxWarps = 4;     // warps of a dispatch block that count tokens and send metadata
+inline constexpr int kExpertWarps = 2;  // and that count experts
 inline constexpr size_t kControlBytes = size_t{2} << 20;
 
 /// Protocol steps that use epochs of their own; also the vocabulary of timeouts.
@@ -65,7 +66,9 @@ struct Tiling {
   int segs = 0;
   int stage_bytes = 0;
   int table_tokens = 0;  // most tokens of one block
-  int table_rows = 0;    // most rows that one block sends (streamed combine)
+  // Streamed combine: warps that add, and their rings.
+  int adders = 0, add_stages = 0, add_seg_bytes = 0, add_segs = 0, add_stage_bytes = 0;
+  int table_rows = 0;  // most rows that one block sends (streamed combine)
   size_t smem = 0;
 };
 
@@ -105,6 +108,7 @@ struct CombineArgs {
   Tiling tile;
   int32_t rank;
   int32_t weighted;
+  int32_t variant;
   const int32_t* topk_idx;
   const float* topk_weight;
   const uint8_t* y[kMaxGpuRanks];

@@ -219,6 +219,17 @@ void run_phases(Bench& b) {
   b.add("roundtrip", "full", both, true, 0);
   b.report.phases.back().has_ceiling = false;
   b.keep_checks();
+  // What an operation costs among others in a captured graph: ten in a row, no events between them.
+  constexpr int kChain = 10;
+  b.add("dispatch", "chain", b.meter.chain(b.plan(), kChain, [&] { rank.dispatch(); }), false, 0);
+  if (rank.resolve(mode) != CombineMode::kStream)  // streams need a dispatch between them
+    b.add("combine", "chain", b.meter.chain(b.plan(), kChain, [&] { rank.combine(mode, false); }), true, 0);
+  const Summary pair = b.meter.chain(b.plan(), kChain, [&] {
+    rank.dispatch();
+    rank.combine(mode, false);
+  });
+  b.add("roundtrip", "chain", pair, true, 0);
+  b.report.phases.back().has_ceiling = false;
   Plan warm = b.plan();
   warm.cold = false;
   b.add("dispatch", "warm", b.meter.time(warm, [&] { rank.dispatch(); }), false, 0);
@@ -418,8 +429,8 @@ int case_tune(Group& group, const Options& o) {
       std::printf(
           "%-9s %5d tokens  %s  %3d SMs %2d warps %2d stages lag %d ahead %d seg %5d  median %7.2f min %7.2f "
           "p95 %7.2f us%s\n",
-          op, shape.max_tokens, ep::engine::name_of(shape.dtype), t.ctas, t.warps, t.stages, t.lag,
-          t.ahead, t.seg_bytes, s.median, s.min, s.p95, report.mismatches > 0 ? "  WRONG" : "");
+          op, shape.max_tokens, ep::engine::name_of(shape.dtype), t.ctas, t.warps, t.stages, t.lag, t.ahead,
+          t.seg_bytes, s.median, s.min, s.p95, report.mismatches > 0 ? "  WRONG" : "");
       std::fflush(stdout);
     };
     const auto attempt = [&](const Tuning& d, const Tuning& c, bool combine) {
@@ -432,18 +443,21 @@ int case_tune(Group& group, const Options& o) {
       rank.reset();
       const Summary s = combine ? b.combine(b.plan(), o.combine, false) : b.dispatch(b.plan(), false);
       b.keep_checks();
+      if (chief && combine)
+        std::printf("variant %d adders %2d seg %d ", c.ahead, rank.combine_tile(o.combine).adders,
+                    rank.combine_tile(o.combine).add_seg_bytes);
       line(combine ? "combine" : "dispatch", combine ? rank.combine_tile(o.combine) : rank.dispatch_tile(),
            s);
     };
     for_combinations({or_zero(o.sms), or_zero(o.warps), or_zero(o.stages), or_zero(o.lag), or_zero(o.seg),
-                      or_zero(o.unroll)},
+                      or_zero(o.unroll), or_zero(o.ahead)},
                      [&](const std::vector<int>& v) {
                        attempt({v[0], v[1], v[2], v[3], v[4], v[5], v[6]}, {v[0], 0, 0, 0, 0, 0, 0}, false);
                      });
     for_combinations({or_zero(o.sms), or_zero(o.combine_warps), or_zero(o.combine_stages),
-                      or_zero(o.combine_lag), or_zero(o.combine_seg)},
+                      or_zero(o.combine_lag), or_zero(o.combine_seg), or_zero(o.adders), or_zero(o.variant)},
                      [&](const std::vector<int>& v) {
-                       attempt({v[0], 0, 0, 0, 0, 0, 0}, {v[0], v[1], v[2], v[3], v[4], 0, 0}, true);
+                       attempt({v[0], 0, 0, 0, 0, 0, 0}, {v[0], v[1], v[2], v[3], v[4], v[5], v[6]}, true);
                      });
   }
   return 0;

@@ -47,24 +47,20 @@ struct PullRing {
       ++n;
     }
   }
-  __device__ void add(int k, int lane) const {
+  __device__ void add(int k) const {
     int token, offset, bytes;
     place(k, token, offset, bytes);
-    const int s = k % a.tile.stages, ranks = a.shape.ranks;
-    const uint8_t* from = stage + static_cast<size_t>(s) * a.tile.stage_bytes;
+    const int ranks = a.shape.ranks;
+    const uint8_t* from = stage + static_cast<size_t>(k % a.tile.stages) * a.tile.stage_bytes;
     const int32_t* slots = table.slot + token * ranks;
+    int rows = 0;
+    for (int d = 0; d < ranks; ++d) rows += slots[d] >= 0;
     uint8_t* out = a.out + (static_cast<size_t>(mine.begin) + token) * a.shape.combine_row_bytes() + offset;
-    for (int v = lane * 16; v < bytes; v += 512) {
-      float acc[8] = {0, 0, 0, 0, 0, 0, 0, 0};
-      const uint8_t* at = from + v;
-      for (int d = 0; d < ranks; ++d) {
-        if (slots[d] < 0) continue;
-        add_vector(acc, *reinterpret_cast<const uint4*>(at), a.weighted,
-                   a.weighted ? table.weight[token * ranks + d] : 0);
-        at += a.tile.seg_bytes;
-      }
-      store_vector(reinterpret_cast<uint4*>(out + v), round_vector(acc));
-    }
+    const float* weight = table.weight + token * ranks;
+    if (a.weighted)
+      add_rows<true>(from, rows, a.tile.seg_bytes, weight, out, bytes);
+    else
+      add_rows<false>(from, rows, a.tile.seg_bytes, weight, out, bytes);
   }
 };
 #endif
@@ -118,7 +114,7 @@ __global__ void __launch_bounds__(640, 1) combine_bulk(const __grid_constant__ C
   for (int k = 0; k < n; ++k) {
     mbarrier_wait(&ring.full[k % tile.stages], k / tile.stages & 1);
     if (k == 0 && threadIdx.x == 0) stamp(a.stamps, kStampFirst);
-    ring.add(k, lane);
+    ring.add(k);
     __syncwarp();
     if (lane == 0 && k + tile.stages < n) ring.load(k + tile.stages, true, true, true);
   }
@@ -129,7 +125,7 @@ __global__ void __launch_bounds__(640, 1) combine_bulk(const __grid_constant__ C
 }
 
 /// 16-byte path. A warp takes a piece of `kUnroll` vectors per lane; rows of two ranks are in flight at once.
-template <int kUnroll>
+template <int kUnroll, bool kWeighted>
 __device__ inline void pull_piece(const CombineArgs& a, const CombineTable& table, Range mine, int index,
                                   int lane) {
   const int ranks = a.shape.ranks, row = static_cast<int>(a.shape.combine_row_bytes());
@@ -142,6 +138,7 @@ __device__ inline void pull_piece(const CombineArgs& a, const CombineTable& tabl
 #pragma unroll
     for (int i = 0; i < 8; ++i) acc[u][i] = 0;
   }
+  int n = 0;
   for (int d0 = 0; d0 < ranks; d0 += 2) {
     uint4 v[2][kUnroll];
     float w[2] = {0, 0};
@@ -153,7 +150,8 @@ __device__ inline void pull_piece(const CombineArgs& a, const CombineTable& tabl
       if (!here[j]) continue;
       const uint4* from =
           reinterpret_cast<const uint4*>(a.y[d] + slots[d] * a.shape.combine_row_bytes() + offset);
-      if (a.weighted) w[j] = table.weight[token * ranks + d];
+      if (kWeighted) w[j] = table.weight[token * ranks + n];
+      ++n;
 #pragma unroll
       for (int u = 0; u < kUnroll; ++u) {
         if ((u * 32 + lane) * 16 < bytes) v[j][u] = load_peer(from + u * 32 + lane);
@@ -164,7 +162,7 @@ __device__ inline void pull_piece(const CombineArgs& a, const CombineTable& tabl
       if (!here[j]) continue;
 #pragma unroll
       for (int u = 0; u < kUnroll; ++u) {
-        if ((u * 32 + lane) * 16 < bytes) add_vector(acc[u], v[j][u], a.weighted, w[j]);
+        if ((u * 32 + lane) * 16 < bytes) add_vector<kWeighted>(acc[u], v[j][u], w[j]);
       }
     }
   }
@@ -191,8 +189,12 @@ __global__ void __launch_bounds__(512, 1) combine_plain(const __grid_constant__ 
   fill_table(a, table, mine.begin, 1, mine.count, threadIdx.x, blockDim.x);
   if (__syncthreads_or(!await_peers(waiter, a.shape.ranks, kPhaseReady, epoch))) return;
   if (threadIdx.x == 0) stamp(a.stamps, kStampCounts);
-  for (int i = warp; i < mine.count * a.tile.segs; i += blockDim.x >> 5)
-    pull_piece<kUnroll>(a, table, mine, i, lane);
+  for (int i = warp; i < mine.count * a.tile.segs; i += blockDim.x >> 5) {
+    if (a.weighted)
+      pull_piece<kUnroll, true>(a, table, mine, i, lane);
+    else
+      pull_piece<kUnroll, false>(a, table, mine, i, lane);
+  }
   __syncthreads();
   advance_epoch(control, kPhaseReady, epoch);
   if (threadIdx.x == 0) stamp(a.stamps, kStampFlags);

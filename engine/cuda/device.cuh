@@ -37,11 +37,6 @@ __device__ inline void store_relaxed(uint64_t* p, uint64_t v) {
 __device__ inline void store_release(uint64_t* p, uint64_t v) {
   asm volatile("st.release.sys.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
 }
-__device__ inline uint32_t load_relaxed(const uint32_t* p) {
-  uint32_t v;
-  asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
-  return v;
-}
 __device__ inline uint32_t load_acquire(const uint32_t* p) {
   uint32_t v;
   asm volatile("ld.acquire.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
@@ -91,6 +86,17 @@ __device__ inline void store_vector(uint4* p, uint4 v) {
 }
 __device__ inline uint32_t shared_address(const void* p) {
   return static_cast<uint32_t>(__cvta_generic_to_shared(p));
+}
+/// True in all threads of the barrier when the argument is in one.
+__device__ inline bool named_barrier_or(int id, int threads, bool value) {
+  int any;
+  asm volatile(
+      "{\n .reg .pred p, q;\n setp.ne.s32 p, %3, 0;\n barrier.cta.red.or.pred q, %1, %2, p;\n"
+      " selp.s32 %0, 1, 0, q;\n}"
+      : "=r"(any)
+      : "r"(id), "r"(threads), "r"(static_cast<int>(value))
+      : "memory");
+  return any != 0;
 }
 __device__ inline void named_barrier(int id, int threads) {
   asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
@@ -237,10 +243,11 @@ struct Patience {
 __device__ inline bool wait_word(const Waiter& w, const uint64_t* word, uint32_t epoch, uint32_t phase,
                                  int peer, uint32_t& value) {
   Patience patience;
-  while (static_cast<uint32_t>(load_relaxed(word) >> 32) != epoch) {
+  uint64_t v;
+  while (static_cast<uint32_t>((v = load_acquire(word)) >> 32) != epoch) {
     if (patience.spent(w, epoch, phase, peer)) return false;
   }
-  value = static_cast<uint32_t>(load_acquire(word));
+  value = static_cast<uint32_t>(v);
   return true;
 }
 
@@ -248,10 +255,9 @@ __device__ inline bool wait_word(const Waiter& w, const uint64_t* word, uint32_t
 __device__ inline bool wait_flag(const Waiter& w, const uint32_t* word, uint32_t epoch, uint32_t phase,
                                  int peer) {
   Patience patience;
-  while (load_relaxed(word) != epoch) {
+  while (load_acquire(word) != epoch) {
     if (patience.spent(w, epoch, phase, peer)) return false;
   }
-  load_acquire(word);
   return true;
 }
 

@@ -18,6 +18,16 @@ __device__ inline Piece piece_of(const Tiling& tile, int row_bytes, int index) {
   return {token, seg, rest < tile.seg_bytes ? rest : tile.seg_bytes};
 }
 
+/// The end of a block, all threads: rows are stored, peers are told, theirs have landed.
+__device__ inline void finish_dispatch(const DispatchArgs& a, const Waiter& w, uint32_t epoch, bool good) {
+  if (__syncthreads_or(!good)) return;
+  if (threadIdx.x == 0) stamp(a.stamps, kStampDrained);
+  good = meet_peers(w, a.control, a.rank, a.shape.ranks, kPhaseTail, epoch);
+  if (__syncthreads_or(!good)) return;
+  advance_epoch(a.control[a.rank], kPhaseCounts, epoch);
+  if (threadIdx.x == 0) stamp(a.stamps, kStampFlags);
+}
+
 #if EP_HAS_BULK
 /// One elected lane per warp: loads run ahead, stores to all destinations of a piece follow from the same
 /// stage. The loads start before the slots are known.
@@ -74,7 +84,7 @@ struct BulkMover {
 };
 #endif
 
-__global__ void __launch_bounds__(640, 1) dispatch_bulk(const __grid_constant__ DispatchArgs a) {
+__global__ void __launch_bounds__(704, 1) dispatch_bulk(const __grid_constant__ DispatchArgs a) {
 #if EP_HAS_BULK
   extern __shared__ __align__(128) uint8_t smem[];
   __shared__ Front front;
@@ -98,33 +108,33 @@ __global__ void __launch_bounds__(640, 1) dispatch_bulk(const __grid_constant__ 
                      warp,
                      tile.warps,
                      mine.count * tile.segs};
-  const bool moves = warp < tile.warps && lane == 0;
+  const int aux = warp - tile.warps, expert = aux - kAuxWarps;  // role: moving, auxiliary, expert
+  const bool moves = aux < 0 && lane == 0;
   const int ahead = moves ? min(mover.count(), tile.ahead) : 0;
-  if (warp >= tile.warps) {
-    run_counting(a, memory, front, mine, epoch, warp - tile.warps);
-  } else if (moves) {
-    for (int s = 0; s < tile.stages; ++s) mbarrier_init(&mover.full[s]);
-    mbarrier_init_done();
-    for (int k = 0; k < ahead; ++k) mover.load(k);
-  }
-  __syncwarp();
-  if (!finish_front(a, waiter, front, epoch)) {
-    for (int k = 0; k < ahead; ++k) mbarrier_wait(&mover.full[k], 0);  // shared memory is still being written
-    return;
-  }
   bool good = true;
-  if (moves) {
-    if (warp == 0) stamp(a.stamps, kStampFirst);
-    mover.run(ahead, memory, front);
-  } else if (warp >= tile.warps) {
-    good = run_aux(a, waiter, memory, front, mine, epoch, threadIdx.x - tile.warps * 32, false);
+  if (expert >= 0) {
+    good = run_experts(a, waiter, memory, front, mine, epoch, expert * 32 + lane);
+  } else {
+    if (aux >= 0) {
+      run_counting(a, memory, front, mine, epoch, aux);
+    } else {
+      for (int s = 0; moves && s < tile.stages; ++s) mbarrier_init(&mover.full[s]);
+      if (moves) mbarrier_init_done();
+      await_published(a);
+      for (int k = 0; k < ahead; ++k) mover.load(k);
+    }
+    __syncwarp();
+    good = finish_front(a, waiter, front, epoch);
+    if (good && moves) {
+      if (warp == 0) stamp(a.stamps, kStampFirst);
+      mover.run(ahead, memory, front);
+    } else if (moves) {
+      for (int k = 0; k < ahead; ++k) mbarrier_wait(&mover.full[k], 0);  // let the loads end before the block
+    } else if (good && aux >= 0) {
+      run_aux(a, memory, front, mine, aux * 32 + lane, false);
+    }
   }
-  if (__syncthreads_or(!good)) return;
-  if (threadIdx.x == 0) stamp(a.stamps, kStampDrained);
-  good = meet_peers(waiter, a.control, a.rank, a.shape.ranks, kPhaseTail, epoch);
-  if (__syncthreads_or(!good)) return;
-  advance_epoch(control, kPhaseCounts, epoch);
-  if (threadIdx.x == 0) stamp(a.stamps, kStampFlags);
+  finish_dispatch(a, waiter, epoch, good);
 #endif
 }
 
@@ -178,30 +188,26 @@ __global__ void __launch_bounds__(1024, 1) dispatch_plain(const __grid_constant_
 
   PlainMover<kUnroll> mover = {a, mine, {}};
   const int total = mine.count * a.tile.segs, row = static_cast<int>(a.shape.row_bytes());
-  const bool moves = warp < a.tile.warps;
-  if (!moves) {
-    run_counting(a, memory, front, mine, epoch, warp - a.tile.warps);
-  } else if (warp < total) {
-    mover.load(piece_of(a.tile, row, warp), lane);
-  }
-  if (!finish_front(a, waiter, front, epoch)) return;
+  const int aux = warp - a.tile.warps, expert = aux - kAuxWarps;
   bool good = true;
-  if (moves) {
+  if (expert >= 0) {
+    good = run_experts(a, waiter, memory, front, mine, epoch, expert * 32 + lane);
+  } else {
+    if (aux >= 0)
+      run_counting(a, memory, front, mine, epoch, aux);
+    else
+      await_published(a);
+    if (aux < 0 && warp < total) mover.load(piece_of(a.tile, row, warp), lane);
+    good = finish_front(a, waiter, front, epoch);
     if (threadIdx.x == 0) stamp(a.stamps, kStampFirst);
-    for (int i = warp; i < total; i += a.tile.warps) {
+    if (good && aux >= 0) run_aux(a, memory, front, mine, aux * 32 + lane, true);
+    for (int i = warp; good && aux < 0 && i < total; i += a.tile.warps) {
       const Piece p = piece_of(a.tile, row, i);
       if (i != warp) mover.load(p, lane);
       mover.store(p, lane, memory, front);
     }
-  } else {
-    good = run_aux(a, waiter, memory, front, mine, epoch, threadIdx.x - a.tile.warps * 32, true);
   }
-  if (__syncthreads_or(!good)) return;
-  if (threadIdx.x == 0) stamp(a.stamps, kStampDrained);
-  good = meet_peers(waiter, a.control, a.rank, a.shape.ranks, kPhaseTail, epoch);
-  if (__syncthreads_or(!good)) return;
-  advance_epoch(control, kPhaseCounts, epoch);
-  if (threadIdx.x == 0) stamp(a.stamps, kStampFlags);
+  finish_dispatch(a, waiter, epoch, good);
 }
 
 }  // namespace

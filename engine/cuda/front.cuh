@@ -8,6 +8,9 @@
 
 namespace ep::engine::gpu {
 
+/// Named barriers of a dispatch block.
+enum { kBarAux = 1, kBarExperts, kBarFront, kBarPublished };
+
 struct Front {
   int32_t count[kMaxGpuRanks];  // rows of this block for each destination
   int32_t base[kMaxGpuRanks];   // its first slot there
@@ -99,15 +102,17 @@ __device__ inline void load_cached(const DispatchArgs& a, const FrontMemory& m, 
   for (int i = tid; i < groups * ranks; i += kAuxWarps * 32) m.group[i] = 0;
 }
 
-/// Step 2, all warps: adds the counts of all earlier sources and of this rank's earlier blocks to `base`;
-/// waits for at least one word of every rank, which says that its receive buffers are free. False: gave up.
+/// Step 2, all but the expert warps: adds the counts of all earlier sources and of this rank's earlier blocks
+/// to `base`; waits for at least one word of every rank, which says that its receive buffers are free. False:
+/// gave up.
 __device__ inline bool wait_counts(const DispatchArgs& a, const Waiter& w, Front& f, uint32_t epoch) {
-  const int lane = threadIdx.x & 31, warps = blockDim.x >> 5, ranks = a.shape.ranks, words = (ranks + 1) / 2;
-  const int blocks = gridDim.x, block = blockIdx.x, pairs = ranks * blocks;
+  const int lane = threadIdx.x & 31, warps = a.tile.warps + kAuxWarps, ranks = a.shape.ranks;
+  const int words = (ranks + 1) / 2, blocks = gridDim.x, block = blockIdx.x, pairs = ranks * blocks;
   bool good = true;
   for (int q0 = (threadIdx.x >> 5) * 32; q0 < pairs; q0 += warps * 32) {
     const int q = q0 + lane, s = q / blocks, c = q - s * blocks;
-    const bool head = q < pairs && c == block;
+    const bool head =
+        q < pairs && c == block;  // acquired: what the peer did before, it has done with our buffers
     const bool adds = q < pairs && !a.cached && (s < a.rank || (s == a.rank && c < block));
     const uint64_t* at = &w.mine->count[(static_cast<size_t>(s) * kMaxCtas + c) * words];
     uint64_t v[kCountWords] = {};
@@ -116,14 +121,13 @@ __device__ inline bool wait_counts(const DispatchArgs& a, const Waiter& w, Front
       all = true;
 #pragma unroll
       for (int j = 0; j < kCountWords; ++j) {
-        if (j < words) v[j] = load_relaxed(at + j);
+        if (j < words) v[j] = head ? load_acquire(at + j) : load_relaxed(at + j);
       }
 #pragma unroll
       for (int j = 0; j < kCountWords; ++j)
         all = all && (j >= words || static_cast<uint32_t>(v[j] >> 32) == epoch);
       if (!all && patience.spent(w, epoch, kPhaseCounts, s)) good = false, all = true;
     }
-    if (head && good) load_acquire(at);  // what the peer did before, it has done with our buffers
 #pragma unroll
     for (int j = 0; j < kCountWords; ++j) {
       if (j >= words) break;
@@ -199,29 +203,31 @@ __device__ inline void send_metadata(const DispatchArgs& a, const FrontMemory& m
   }
 }
 
-/// Auxiliary warps: selections of each expert, summed over blocks on this GPU; the last block to add sends
-/// the sums to the experts' owners. Far ahead of the rows, so nobody waits for it.
+/// Expert warps: selections of each expert, summed over blocks on this GPU; the last block to add sends the
+/// sums to the experts' owners. A chain of several trips to memory, so it starts with the block and runs
+/// beside all.
 __device__ inline void send_expert_counts(const DispatchArgs& a, const FrontMemory& m, Front& f, Range mine,
-                                          uint32_t epoch, int tid, int threads) {
+                                          uint32_t epoch, int tid) {
+  constexpr int kThreads = kExpertWarps * 32;
   Control* c = a.control[a.rank];
   const int experts = a.shape.experts, topk = a.shape.topk;
-  for (int e = tid; e < experts; e += threads) m.hist[e] = 0;
-  named_barrier(1, threads);
-  for (int i = tid; i < mine.count * topk; i += threads) {
+  for (int e = tid; e < experts; e += kThreads) m.hist[e] = 0;
+  named_barrier(kBarExperts, kThreads);
+  for (int i = tid; i < mine.count * topk; i += kThreads) {
     const int id = a.topk_idx[static_cast<size_t>(mine.begin) * topk + i];
     if (id >= 0) atomicAdd(&m.hist[id], 1u);
   }
-  named_barrier(1, threads);
-  for (int e = tid; e < experts; e += threads) {
+  named_barrier(kBarExperts, kThreads);
+  for (int e = tid; e < experts; e += kThreads) {
     if (m.hist[e] != 0) atomicAdd(&c->hist[e], m.hist[e]);
   }
   __threadfence();
-  named_barrier(1, threads);
+  named_barrier(kBarExperts, kThreads);
   if (tid == 0) f.last_ticket = atomicAdd(&c->ticket, 1u) == gridDim.x - 1;
-  named_barrier(1, threads);
+  named_barrier(kBarExperts, kThreads);
   if (!f.last_ticket) return;
   __threadfence();
-  for (int e = tid; e < experts; e += threads) {
+  for (int e = tid; e < experts; e += kThreads) {
     const int owner = expert_rank(a.map, e);
     const uint32_t sum = atomicExch(&c->hist[e], 0u);
     store_relaxed(&a.control[owner]->expert[a.rank][e - a.shape.expert_begin(owner)], pack(epoch, sum));
@@ -229,7 +235,7 @@ __device__ inline void send_expert_counts(const DispatchArgs& a, const FrontMemo
   if (tid == 0) c->ticket = 0;
 }
 
-/// Auxiliary warps of the last block: what this rank receives, from each rank and for each of its experts.
+/// Expert warps of the last block: what this rank receives, from each rank and for each of its experts.
 __device__ inline bool write_totals(const DispatchArgs& a, const Waiter& w, uint32_t epoch, int tid,
                                     int threads) {
   const int ranks = a.shape.ranks, words = (ranks + 1) / 2, lane = tid & 31, half = 16 * (a.rank & 1);
@@ -265,30 +271,39 @@ __device__ inline void run_counting(const DispatchArgs& a, const FrontMemory& m,
   } else {
     count_groups(a, m, mine, warp);
   }
-  if (mine.count > 32) named_barrier(1, kAuxWarps * 32);
+  if (mine.count > 32) named_barrier(kBarAux, kAuxWarps * 32);
   if (warp == 0) {
     __syncwarp();
     publish_counts(a, m, f, mine, epoch);
+    asm volatile("bar.arrive %0, %1;" ::"r"(kBarPublished), "r"((a.tile.warps + 1) * 32) : "memory");
   }
 }
+/// Moving warps: their loads would keep the routing waiting if they came first.
+__device__ inline void await_published(const DispatchArgs& a) {
+  named_barrier(kBarPublished, (a.tile.warps + 1) * 32);
+}
 
-/// All threads: true when the block may send.
+/// All but the expert warps: true when the block may send.
 __device__ inline bool finish_front(const DispatchArgs& a, const Waiter& w, Front& f, uint32_t epoch) {
   const bool good = wait_counts(a, w, f, epoch);
-  if (__syncthreads_or(!good)) return false;
+  if (named_barrier_or(kBarFront, (a.tile.warps + kAuxWarps) * 32, !good)) return false;
   stamp(threadIdx.x == 0 ? a.stamps : nullptr, kStampCounts);
   return true;
 }
 
 /// What the auxiliary warps do beside the rows.
-__device__ inline bool run_aux(const DispatchArgs& a, const Waiter& w, const FrontMemory& m, Front& f,
-                               Range mine, uint32_t epoch, int tid, bool with_scales) {
-  constexpr int kThreads = kAuxWarps * 32;
-  send_metadata(a, m, f, mine, tid, kThreads, with_scales);
+__device__ inline void run_aux(const DispatchArgs& a, const FrontMemory& m, const Front& f, Range mine,
+                               int tid, bool with_scales) {
+  send_metadata(a, m, f, mine, tid, kAuxWarps * 32, with_scales);
+  if (!a.cached) write_handle(a, m, f, mine, tid);
+}
+
+/// All that the expert warps do.
+__device__ inline bool run_experts(const DispatchArgs& a, const Waiter& w, const FrontMemory& m, Front& f,
+                                   Range mine, uint32_t epoch, int tid) {
   if (a.cached) return true;
-  write_handle(a, m, f, mine, tid);
-  send_expert_counts(a, m, f, mine, epoch, tid, kThreads);
-  return blockIdx.x != gridDim.x - 1 || write_totals(a, w, epoch, tid, kThreads);
+  send_expert_counts(a, m, f, mine, epoch, tid);
+  return blockIdx.x != gridDim.x - 1 || write_totals(a, w, epoch, tid, kExpertWarps * 32);
 }
 
 }  // namespace ep::engine::gpu

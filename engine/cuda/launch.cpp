@@ -78,7 +78,7 @@ std::string plan_dispatch(const Shape& s, Path path, const DeviceLimits& limits,
   const int row = static_cast<int>(s.row_bytes()), tokens = divide_up(most_tokens(s), t.ctas);
   const size_t budget = limits.smem - kReservedSmem;
   if (path == Path::kPlain) {
-    t.warps = std::clamp(wish.warps > 0 ? wish.warps : 28, 1, 28);
+    t.warps = std::clamp(wish.warps > 0 ? wish.warps : 26, 1, 26);
     set_segments(row, wish.unroll >= 7 ? 7 * 512 : 4 * 512, t);
     t.smem = front_bytes(s, t);
     if (t.smem > budget) return "too many tokens per multiprocessor for its shared memory: use more";
@@ -97,7 +97,7 @@ std::string plan_dispatch(const Shape& s, Path path, const DeviceLimits& limits,
   t.lag = std::clamp(wish.lag > 0 ? wish.lag : t.stages / 2, 0, 4);
   if (t.lag >= t.stages) t.lag = t.stages - 1;
   // What is loaded before the counts are in should not keep memory busy for longer than they take to come.
-  t.ahead = std::clamp(wish.ahead > 0 ? wish.ahead : 3, 1, t.stages);
+  t.ahead = std::clamp(wish.ahead > 0 ? wish.ahead : 2, 1, t.stages);
   t.smem = static_cast<size_t>(t.warps) * t.stages * t.stage_bytes + front_bytes(s, t);
   return {};
 }
@@ -131,20 +131,30 @@ std::string plan_stream(const Shape& s, const DeviceLimits& limits, int max_ctas
                         Tiling& t) {
   t = Tiling{};
   if (std::string wrong = set_blocks(s, max_ctas, wish, t); !wrong.empty()) return wrong;
-  const int row = static_cast<int>(s.combine_row_bytes());
-  t.warps = std::clamp(wish.warps > 0 ? wish.warps : 4, 1, 8);
-  set_segments(row, std::min(16384, divide_up(row / 16, t.warps) * 16), t);
-  if (t.segs > t.warps) return "rows of " + std::to_string(row) + " bytes need more pushing warps";
+  const int row = static_cast<int>(s.combine_row_bytes()), rows = std::min(s.ranks, s.topk);
+  t.warps = std::max(std::clamp(wish.warps > 0 ? wish.warps : 4, 1, 8), divide_up(row, 16384));
+  if (t.warps > 8) return "rows of " + std::to_string(row) + " bytes are too long to be streamed";
+  set_segments(row, divide_up(row / 16, t.warps) * 16, t);
   t.stage_bytes = static_cast<int>(round_up(t.seg_bytes, 128));
+  t.stages = std::min(wish.stages > 0 ? wish.stages : 4, std::max(1, (64 << 10) / (t.warps * t.stage_bytes)));
+  // Little in flight: enough to fill the link, not so much that flags queue behind it.
+  t.lag = std::clamp(wish.lag > 0 ? wish.lag : 1, 0, std::min(4, t.stages - 1));
   t.table_rows = divide_up(s.max_tokens * std::max(1, s.ranks - 1), t.ctas) + 1;
-  const size_t table =
-      static_cast<size_t>(t.table_tokens) * s.ranks * 8 + 4 * static_cast<size_t>(t.table_rows);
-  if (std::string wrong =
-          set_stages(limits.smem - kReservedSmem, table, wish.stages > 0 ? wish.stages : 8, 1, t);
-      !wrong.empty())
-    return wrong;
-  t.lag = std::clamp(wish.lag > 0 ? wish.lag : 4, 0, std::min(4, t.stages - 1));
-  t.smem = static_cast<size_t>(t.warps) * t.stages * (t.stage_bytes + 8) + table;
+  t.adders = std::clamp(wish.unroll > 0 ? wish.unroll : 16, 1, 16);
+  Tiling cut;
+  set_segments(row, wish.seg_bytes > 0 ? wish.seg_bytes : std::max(256, 4096 / rows), cut);
+  t.add_seg_bytes = cut.seg_bytes;
+  t.add_segs = cut.segs;
+  t.add_stage_bytes = static_cast<int>(round_up(static_cast<size_t>(cut.seg_bytes) * rows, 128));
+  const size_t fixed = static_cast<size_t>(t.warps) * t.stages * (t.stage_bytes + 8) +
+                       4 * static_cast<size_t>(t.table_rows) +
+                       8 * static_cast<size_t>(t.table_tokens) * s.ranks;
+  const size_t budget = limits.smem - kReservedSmem,
+               ring = static_cast<size_t>(t.adders) * (t.add_stage_bytes + 8);
+  t.add_stages = fixed < budget ? static_cast<int>((budget - fixed) / ring) : 0;
+  t.add_stages = std::min(t.add_stages, 8);
+  if (t.add_stages < 1) return "too many tokens per multiprocessor for its shared memory: use more";
+  t.smem = fixed + t.add_stages * ring;
   return {};
 }
 
@@ -165,7 +175,7 @@ cudaError_t prepare_kernels(const DeviceLimits& limits) {
                                                static_cast<int>(limits.smem - kReservedSmem));
     if (e != cudaSuccess) return e;
   }
-  return cudaSuccess;
+  return prepare_service();
 }
 
 namespace {
@@ -180,13 +190,13 @@ cudaError_t launch(const void* kernel, const Args& args, int ctas, int threads, 
 
 cudaError_t launch_dispatch(const DispatchArgs& a, Path path, cudaStream_t stream) {
   const void* kernel = dispatch_kernel(path, a.tile.seg_bytes > 4 * 512 ? 7 : 4);
-  return launch(kernel, a, a.tile.ctas, (a.tile.warps + kAuxWarps) * 32, a.tile.smem, stream);
+  return launch(kernel, a, a.tile.ctas, (a.tile.warps + kAuxWarps + kExpertWarps) * 32, a.tile.smem, stream);
 }
 cudaError_t launch_pull(const CombineArgs& a, Path path, cudaStream_t stream) {
   return launch(pull_kernel(path), a, a.tile.ctas, a.tile.warps * 32, a.tile.smem, stream);
 }
 cudaError_t launch_stream(const CombineArgs& a, cudaStream_t stream) {
-  return launch(stream_kernel(), a, a.tile.ctas, (a.tile.warps + stream_reducers()) * 32, a.tile.smem,
+  return launch(stream_kernel(), a, a.tile.ctas, (a.tile.warps + 2 + a.tile.adders) * 32, a.tile.smem,
                 stream);
 }
 

@@ -48,8 +48,6 @@ cudaError_t launch_stream(const CombineArgs& args, cudaStream_t stream);
 const void* dispatch_kernel(Path path, int unroll);
 const void* pull_kernel(Path path);
 const void* stream_kernel();
-int stream_reducers();  // warps of its blocks that add
-
 // service.cu
 struct HashResult {
   uint32_t wrong_rows = 0;
@@ -60,12 +58,14 @@ struct BarrierArgs {
   int32_t rank, ranks;
   AbortReport* report;
   uint64_t timeout_ns;
+  uint64_t hop_ns;  // a flag's way to a peer; the slowest when they differ
 };
 void fill_rows(const Shape& shape, int rank, uint64_t seed, void* rows, void* scales, cudaStream_t stream);
 void fill_returns(const Shape& shape, int rank, uint64_t seed, const uint64_t* origin, int rows, void* y,
                   cudaStream_t stream);
 void hash_rows(const void* rows, size_t row_bytes, int count, const uint64_t* expect, uint64_t* found,
                HashResult* result, cudaStream_t stream);
+cudaError_t prepare_service();
 void align_ranks(const BarrierArgs& args, cudaStream_t stream);
 void delay(uint64_t ns, cudaStream_t stream);
 void pack_rows(const void* rows, const int32_t* list, int count, size_t row_bytes, void* out,

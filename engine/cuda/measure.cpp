@@ -101,6 +101,29 @@ Summary Meter::time(const Plan& plan, const Step& before, const Step& op, const 
   return summarize(max_over_ranks(rank_.group().gather_samples(run(plan, before, op, after))));
 }
 
+Summary Meter::chain(const Plan& plan, int length, const Step& op) {
+  const cudaStream_t stream = rank_.stream();
+  const Event start, stop;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t exec = nullptr;
+  EP_CUDA(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal));
+  rank_.align();
+  EP_CUDA(cudaEventRecordWithFlags(start.get(), stream, cudaEventRecordExternal));
+  for (int i = 0; i < length; ++i) op();
+  EP_CUDA(cudaEventRecordWithFlags(stop.get(), stream, cudaEventRecordExternal));
+  EP_CUDA(cudaStreamEndCapture(stream, &graph));
+  EP_CUDA(cudaGraphInstantiate(&exec, graph, 0));
+  std::vector<double> out;
+  for (int i = 0; i < plan.warmup + plan.iters; ++i) {
+    EP_CUDA(cudaGraphLaunch(exec, stream));
+    rank_.finish();
+    if (i >= plan.warmup) out.push_back(elapsed_us(start, stop) / length);
+  }
+  cudaGraphExecDestroy(exec);
+  cudaGraphDestroy(graph);
+  return summarize(max_over_ranks(rank_.group().gather_samples(out)));
+}
+
 void Meter::fork() {
   if (side_.empty()) return;
   EP_CUDA(cudaEventRecord(forked_, rank_.stream()));

@@ -32,6 +32,9 @@ class Meter {
     return time(plan, nothing, op, nothing);
   }
 
+  /// `length` times `op` in one captured graph; time of one. Warm: they follow each other.
+  Summary chain(const Plan& plan, int length, const Step& op);
+
   /// `bytes` to (stores) or from (loads) the peers, divided equally, by plain means without protocol.
   void move_plain(Probe kind, int ctas, size_t bytes);
   /// `bytes` to the peers by the copy engines.

@@ -179,6 +179,7 @@ void Rank::fill_arguments() {
 }
 
 void Rank::retune(const Tuning& dispatch, const Tuning& combine) {
+  variant_ = combine.ahead;
   std::string wrong = plan_dispatch(shape_, setup_.path, limits_, max_ctas_, dispatch, dispatch_.tile);
   if (wrong.empty()) wrong = plan_pull(shape_, setup_.path, limits_, max_ctas_, combine, pull_tile_);
   if (wrong.empty()) wrong = plan_pull(shape_, Path::kPlain, limits_, max_ctas_, combine, plain_tile_);
@@ -225,6 +226,7 @@ void Rank::combine(CombineMode mode, bool weighted, uint64_t* stamps) {
   combine_.stamps = stamps;
   combine_.timeout_ns = static_cast<uint64_t>(setup_.timeout_s * 1e9);
   combine_.tile = combine_tile(mode);
+  combine_.variant = variant_;
   if (mode == CombineMode::kStream) {
     EP_CUDA(launch_stream(combine_, stream_));
   } else {
@@ -239,6 +241,7 @@ BarrierArgs Rank::barrier_args() const {
   a.ranks = group_.size();
   a.report = report_.as<AbortReport>();
   a.timeout_ns = static_cast<uint64_t>(setup_.timeout_s * 1e9);
+  a.hop_ns = 1300;
   return a;
 }
 void Rank::align() {

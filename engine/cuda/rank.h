@@ -109,6 +109,7 @@ class Rank {
   RankSetup setup_;
   DeviceLimits limits_;
   int max_ctas_ = 0;
+  int variant_ = 0;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<SharedMemory> memory_;
   Buffer local_, report_;

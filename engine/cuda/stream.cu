@@ -13,39 +13,65 @@ namespace ep::engine::gpu {
 
 namespace {
 
-constexpr int kReducers = 16;  // warps that add
-
 #if EP_HAS_BULK
-/// Pushing warps: warp w moves piece w of every row of this block. Rows are taken in the order in which the
-/// receivers add them, one after the other, so that they complete in that order too.
-struct Pusher {
-  const CombineArgs& a;
-  uint8_t* stage;
-  uint64_t* full;
-  uint32_t* done;        // [rows of the block] pieces that have landed
-  const int32_t* held;   // [ranks] rows here of each source
-  const int32_t* first;  // [ranks] their first slot
-  int piece, rounds;
-  uint32_t epoch;
 
-  /// Row `k` of this block: destination, place among its rows, address; false where the block has none.
-  __device__ bool row_of(int k, int& dst, int& place) const {
+__device__ inline uint32_t shared_acquire(const uint32_t* p) {
+  uint32_t v;
+  asm volatile("ld.acquire.cta.shared::cta.u32 %0, [%1];" : "=r"(v) : "r"(shared_address(p)) : "memory");
+  return v;
+}
+__device__ inline void shared_release(uint32_t* p, uint32_t v) {
+  asm volatile("st.release.cta.shared::cta.u32 [%0], %1;" ::"r"(shared_address(p)), "r"(v) : "memory");
+}
+
+/// What this rank holds for the others, and which of it this block sends: rows are dealt over blocks and
+/// destinations in the order in which the receivers add them, so that they complete in that order too.
+struct Outgoing {
+  int32_t held[kMaxGpuRanks];   // rows here of each source
+  int32_t first[kMaxGpuRanks];  // their first slot
+  int rounds;                   // rows of this block, empty ones included
+
+  __device__ void fill(const CombineArgs& a) {
+    int sum = 0, most = 0;
+    for (int s = 0; s < a.shape.ranks; ++s) {
+      held[s] = a.recv_count[s];
+      first[s] = sum;
+      sum += held[s];
+      if (s != a.rank) most = max(most, held[s]);
+    }
+    const int all = most * (a.shape.ranks - 1), blocks = gridDim.x, block = blockIdx.x;
+    rounds = block < all ? (all - 1 - block) / blocks + 1 : 0;
+  }
+  /// Row `k` of this block: destination and place among the rows for it; false where that place is empty.
+  __device__ bool row(const CombineArgs& a, int k, int& dst, int& place) const {
     const int others = a.shape.ranks - 1, q = k * static_cast<int>(gridDim.x) + blockIdx.x;
     place = q / others;
     dst = a.rank + 1 + (q - place * others);
     if (dst >= a.shape.ranks) dst -= a.shape.ranks;
     return place < held[dst];
   }
+};
+
+/// Pushing warps, one lane each: warp w moves piece w of every row of this block.
+struct Pusher {
+  const CombineArgs& a;
+  const Outgoing& rows;
+  uint8_t* stage;
+  uint64_t* full;
+  uint32_t* done;  // [rows of the block] pieces that have landed
+  int piece;
+
   __device__ int bytes() const {
     return min(a.tile.seg_bytes, static_cast<int>(a.shape.combine_row_bytes()) - piece * a.tile.seg_bytes);
   }
   __device__ void load(int k) {
     int dst, place;
-    const bool here = row_of(k, dst, place);
+    const bool here = rows.row(a, k, dst, place);
     const int s = k % a.tile.stages;
     mbarrier_expect(&full[s], here ? bytes() : 0);
     if (!here) return;
-    const uint8_t* from = a.y[a.rank] + static_cast<size_t>(first[dst] + place) * a.shape.combine_row_bytes();
+    const uint8_t* from =
+        a.y[a.rank] + static_cast<size_t>(rows.first[dst] + place) * a.shape.combine_row_bytes();
     bulk_load(stage + static_cast<size_t>(s) * a.tile.stage_bytes,
               from + static_cast<size_t>(piece) * a.tile.seg_bytes, bytes(), &full[s]);
   }
@@ -53,145 +79,229 @@ struct Pusher {
     int dst, place;
     const int s = k % a.tile.stages;
     mbarrier_wait(&full[s], k / a.tile.stages & 1);
-    if (row_of(k, dst, place)) {
+    if (rows.row(a, k, dst, place)) {
       uint8_t* to = a.stage_at[dst] + static_cast<size_t>(place) * a.shape.combine_row_bytes();
       bulk_store(to + static_cast<size_t>(piece) * a.tile.seg_bytes,
                  stage + static_cast<size_t>(s) * a.tile.stage_bytes, bytes());
     }
     bulk_commit();
   }
-  /// Piece of row `k` has landed: the last one of a row raises its flag.
-  __device__ void landed(int k) {
-    int dst, place;
-    if (!row_of(k, dst, place)) return;
-    if (arrive_shared(&done[k]) + 1 != static_cast<uint32_t>(a.tile.segs)) return;
-    store_release(&a.stage_flag_at[dst][place], epoch);
-  }
   __device__ void run() {
-    const int lag = a.tile.lag, stages = a.tile.stages;
-    for (int k = 0; k < rounds + lag; ++k) {
-      if (k < rounds) store(k);
+    const int lag = a.tile.lag, stages = a.tile.stages, n = rows.rounds;
+    for (int s = 0; s < stages; ++s) mbarrier_init(&full[s]);
+    mbarrier_init_done();
+    for (int k = 0; k < min(n, stages); ++k) load(k);
+    for (int k = 0; k < n + lag; ++k) {
+      if (k < n) store(k);
       const int old = k - lag;
       if (old < 0) continue;
-      bulk_wait_done(k < rounds ? lag : rounds - 1 - old);
-      landed(old);
-      if (old + stages < rounds) load(old + stages);
+      bulk_wait_done(k < n ? lag : n - 1 - old);
+      arrive_shared(&done[old]);
+      if (old + stages < n) load(old + stages);
     }
     bulk_drain();
   }
 };
-#endif
 
-/// Adding warps: one piece of `kUnroll` vectors per lane.
-template <int kUnroll>
-__device__ inline bool add_piece(const CombineArgs& a, const CombineTable& table, const Waiter& w, int index,
-                                 uint32_t epoch) {
-  constexpr int kPiece = kUnroll * 512;
-  const int lane = threadIdx.x & 31, ranks = a.shape.ranks;
-  const int row = static_cast<int>(a.shape.combine_row_bytes()), pieces = (row + kPiece - 1) / kPiece;
-  const int i = index / pieces, offset = (index - i * pieces) * kPiece, bytes = min(kPiece, row - offset);
-  const int token = i * static_cast<int>(gridDim.x) + blockIdx.x;
-  const int32_t* slots = table.slot + i * ranks;
-  uint4 own[kUnroll];
-  if (slots[a.rank] >= 0) {
-    const auto* from =
-        reinterpret_cast<const uint4*>(a.y[a.rank] + static_cast<size_t>(slots[a.rank]) * row + offset);
-#pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      if ((u * 32 + lane) * 16 < bytes) own[u] = load_stream(from + u * 32 + lane);
+/// Flagging warp: raises the flags of rows that have landed whole. A release waits until what went before is
+/// through the link, so a warp of its own does it, for as many rows at once as there are.
+__device__ inline void raise_flags(const CombineArgs& a, const Outgoing& rows, const uint32_t* done,
+                                   uint32_t epoch) {
+  const int lane = threadIdx.x & 31;
+  for (int k = 0; k < rows.rounds;) {
+    const bool whole =
+        k + lane < rows.rounds && shared_acquire(&done[k + lane]) == static_cast<uint32_t>(a.tile.segs);
+    const uint32_t votes = __ballot_sync(~0u, whole);
+    const int n = votes == ~0u ? 32 : __ffs(~votes) - 1;
+    if (n == 0) {
+      __nanosleep(40);
+      continue;
     }
-  }
-  bool good = true;
-  if (lane < ranks && lane != a.rank && slots[lane] >= 0) {
-    const size_t place = static_cast<size_t>(lane) * a.shape.max_tokens + slots[lane] - a.slot_base[lane];
-    good = wait_flag(w, a.stage_flag + place, epoch, kPhaseStream, lane);
-  }
-  if (!__all_sync(~0u, good)) return false;
-  float acc[kUnroll][8] = {};
-  for (int d = 0; d < ranks; ++d) {
-    if (slots[d] < 0) continue;
-    const float weight = a.weighted ? table.weight[i * ranks + d] : 0;
-    uint4 v[kUnroll];
-    if (d != a.rank) {
-      const size_t place = static_cast<size_t>(d) * a.shape.max_tokens + slots[d] - a.slot_base[d];
-      const auto* from = reinterpret_cast<const uint4*>(a.stage + place * row + offset);
-#pragma unroll
-      for (int u = 0; u < kUnroll; ++u) {
-        if ((u * 32 + lane) * 16 < bytes) v[u] = load_peer(from + u * 32 + lane);
+    int dst, place;
+    if (lane < n && rows.row(a, k + lane, dst, place)) {
+      if (a.variant & 1) {
+        asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(&a.stage_flag_at[dst][place]), "r"(epoch)
+                     : "memory");
+      } else {
+        store_release(&a.stage_flag_at[dst][place], epoch);
       }
     }
-#pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      if ((u * 32 + lane) * 16 < bytes) add_vector(acc[u], d == a.rank ? own[u] : v[u], a.weighted, weight);
-    }
+    k += n;
   }
-  uint4* out = reinterpret_cast<uint4*>(a.out + static_cast<size_t>(token) * row + offset);
-#pragma unroll
-  for (int u = 0; u < kUnroll; ++u) {
-    if ((u * 32 + lane) * 16 < bytes) store_vector(out + u * 32 + lane, round_vector(acc[u]));
+}
+
+constexpr uint32_t kGaveUp = 0xffffffffu;
+
+/// Watching warp: says in shared memory how many of this block's tokens have all their rows here.
+__device__ inline bool watch_flags(const CombineArgs& a, const CombineTable& table, const Waiter& w,
+                                   int count, uint32_t* ready, uint32_t epoch) {
+  const int lane = threadIdx.x & 31, ranks = a.shape.ranks;
+  Patience patience;
+  for (int i = 0; i < count;) {
+    bool here = i + lane < count;
+    int missing = 0;
+    for (int d = 0; here && d < ranks; ++d) {
+      const int slot = table.slot[(i + lane) * ranks + d];
+      if (d == a.rank || slot < 0) continue;
+      const size_t place = static_cast<size_t>(d) * a.shape.max_tokens + slot - a.slot_base[d];
+      if (load_acquire(a.stage_flag + place) != epoch) here = false, missing = d;
+    }
+    const uint32_t votes = __ballot_sync(~0u, here);
+    const int n = votes == ~0u ? 32 : __ffs(~votes) - 1;
+    i += n;
+    const bool lost = n == 0 && lane == 0 && patience.spent(w, epoch, kPhaseStream, missing);
+    if (lane == 0 && (n > 0 || lost)) shared_release(ready, lost ? kGaveUp : static_cast<uint32_t>(i));
+    if (__any_sync(~0u, lost)) return false;
   }
   return true;
 }
 
-__global__ void __launch_bounds__(768, 1) combine_stream(const __grid_constant__ CombineArgs a) {
+/// Adding warps: each has a ring of its own in shared memory. Its first lane loads what has landed, its lanes
+/// add.
+struct Adder {
+  const CombineArgs& a;
+  const CombineTable& table;
+  const uint32_t* ready;
+  uint8_t* stage;
+  uint64_t* full;
+  int first, step, total;
+
+  __device__ void place(int k, int& i, int& offset, int& bytes) const {
+    const int index = first + k * step, row = static_cast<int>(a.shape.combine_row_bytes());
+    i = index / a.tile.add_segs;
+    offset = (index - i * a.tile.add_segs) * a.tile.add_seg_bytes;
+    bytes = min(a.tile.add_seg_bytes, row - offset);
+  }
+  /// Lane 0: loads piece `k` of a token whose rows are here.
+  __device__ void load(int i, int offset, int bytes, int k) {
+    const int ranks = a.shape.ranks, s = k % a.tile.add_stages;
+    const size_t row = a.shape.combine_row_bytes();
+    const int32_t* slots = table.slot + i * ranks;
+    int rows = 0;
+    for (int d = 0; d < ranks; ++d) rows += slots[d] >= 0;
+    uint8_t* to = stage + static_cast<size_t>(s) * a.tile.add_stage_bytes;
+    mbarrier_expect(&full[s], rows * bytes);
+    for (int d = 0; d < ranks; ++d) {
+      if (slots[d] < 0) continue;
+      const uint8_t* from =
+          d == a.rank
+              ? a.y[d] + slots[d] * row
+              : a.stage + (static_cast<size_t>(d) * a.shape.max_tokens + slots[d] - a.slot_base[d]) * row;
+      bulk_load(to, from + offset, bytes, &full[s]);
+      to += a.tile.add_seg_bytes;
+    }
+  }
+  /// Lane 0: loads as far as rows have landed and the ring has room; at least up to piece `need`.
+  __device__ bool refill(int& loaded, int need, int limit) {
+    while (loaded < limit) {
+      int i, offset, bytes;
+      place(loaded, i, offset, bytes);
+      uint32_t here = shared_acquire(ready);
+      while (here != kGaveUp && static_cast<uint32_t>(i) >= here) {
+        if (loaded > need) return true;
+        __nanosleep(20);
+        here = shared_acquire(ready);
+      }
+      if (here == kGaveUp) return false;
+      fence_acquired_for_bulk();
+      load(i, offset, bytes, loaded++);
+    }
+    return true;
+  }
+  __device__ void add(int k) const {
+    int i, offset, bytes;
+    place(k, i, offset, bytes);
+    const int ranks = a.shape.ranks;
+    const size_t token = static_cast<size_t>(i) * gridDim.x + blockIdx.x;
+    const int32_t* slots = table.slot + i * ranks;
+    int rows = 0;
+    for (int d = 0; d < ranks; ++d) rows += slots[d] >= 0;
+    const uint8_t* from = stage + static_cast<size_t>(k % a.tile.add_stages) * a.tile.add_stage_bytes;
+    uint8_t* out = a.out + token * a.shape.combine_row_bytes() + offset;
+    const float* weight = table.weight + i * ranks;
+    if (a.weighted)
+      add_rows<true>(from, rows, a.tile.add_seg_bytes, weight, out, bytes);
+    else
+      add_rows<false>(from, rows, a.tile.add_seg_bytes, weight, out, bytes);
+  }
+  __device__ bool run(int lane) {
+    const int n = first < total ? (total - first + step - 1) / step : 0, stages = a.tile.add_stages;
+    if (lane == 0) {
+      for (int s = 0; s < stages; ++s) mbarrier_init(&full[s]);
+      mbarrier_init_done();
+    }
+    __syncwarp();
+    int loaded = 0;
+    for (int k = 0; k < n; ++k) {
+      const bool good = lane != 0 || refill(loaded, k, min(n, k + stages));
+      if (!__shfl_sync(~0u, good, 0)) {  // let what was loaded land before the block ends
+        for (int i = k; lane == 0 && i < loaded; ++i) mbarrier_wait(&full[i % stages], i / stages & 1);
+        return false;
+      }
+      mbarrier_wait(&full[k % stages], k / stages & 1);
+      if (k == 0 && first == 0 && lane == 0) stamp(a.stamps, kStampFirst);
+      add(k);
+      __syncwarp();
+    }
+    return true;
+  }
+};
+#endif
+
+__global__ void __launch_bounds__(832, 1) combine_stream(const __grid_constant__ CombineArgs a) {
 #if EP_HAS_BULK
   extern __shared__ __align__(128) uint8_t smem[];
-  __shared__ int32_t held[kMaxGpuRanks], first[kMaxGpuRanks];
-  __shared__ int rounds;
+  __shared__ Outgoing rows;
+  __shared__ uint32_t ready;
   const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, ranks = a.shape.ranks;
-  const Tiling& tile = a.tile;
-  const int tokens = a.shape.tokens[a.rank], blocks = gridDim.x;
-  const int count = static_cast<int>(blockIdx.x) < tokens ? (tokens - 1 - blockIdx.x) / blocks + 1 : 0;
-  uint64_t* bars =
-      reinterpret_cast<uint64_t*>(smem + static_cast<size_t>(tile.warps) * tile.stages * tile.stage_bytes);
-  uint32_t* done = reinterpret_cast<uint32_t*>(bars + tile.warps * tile.stages);
+  const Tiling& t = a.tile;
+  const int tokens = a.shape.tokens[a.rank], blocks = gridDim.x, block = blockIdx.x;
+  const int count = block < tokens ? (tokens - 1 - block) / blocks + 1 : 0;
+  uint8_t* add_ring = smem + static_cast<size_t>(t.warps) * t.stages * t.stage_bytes;
+  uint64_t* bars = reinterpret_cast<uint64_t*>(add_ring + static_cast<size_t>(t.adders) * t.add_stages *
+                                                              t.add_stage_bytes);
+  uint64_t* add_bars = bars + t.warps * t.stages;
+  uint32_t* done = reinterpret_cast<uint32_t*>(add_bars + t.adders * t.add_stages);
   CombineTable table;
-  table.slot = reinterpret_cast<int32_t*>(done + tile.table_rows);
-  table.weight = reinterpret_cast<float*>(table.slot + static_cast<size_t>(tile.table_tokens) * ranks);
+  table.slot = reinterpret_cast<int32_t*>(done + t.table_rows);
+  table.weight = reinterpret_cast<float*>(table.slot + static_cast<size_t>(t.table_tokens) * ranks);
   Control* control = a.control[a.rank];
   const Waiter waiter = {control, a.report, a.timeout_ns};
-  const uint32_t epoch = control->epoch[kPhaseStream][blockIdx.x] + 1;
-  if (threadIdx.x == 0) stamp(a.stamps, kStampStart);
+  const uint32_t epoch = control->epoch[kPhaseStream][block] + 1;
   if (threadIdx.x == 0) {
-    int sum = 0, most = 0;
-    for (int s = 0; s < ranks; ++s) {
-      const int n = a.recv_count[s];
-      held[s] = n;
-      first[s] = sum;
-      sum += n;
-      if (s != a.rank) most = max(most, n);
-    }
-    const int all = most * (ranks - 1);
-    rounds = static_cast<int>(blockIdx.x) < all ? (all - 1 - blockIdx.x) / blocks + 1 : 0;
+    stamp(a.stamps, kStampStart);
+    rows.fill(a);
+    ready = 0;
   }
-  for (int i = threadIdx.x; i < tile.table_rows; i += blockDim.x) done[i] = 0;
+  for (int i = threadIdx.x; i < t.table_rows; i += blockDim.x) done[i] = 0;
   __syncthreads();
   bool good = true;
-  if (warp < tile.warps) {
-    if (lane == 0 && warp < tile.segs) {
-      Pusher pusher = {a,
-                       smem + static_cast<size_t>(warp) * tile.stages * tile.stage_bytes,
-                       bars + warp * tile.stages,
-                       done,
-                       held,
-                       first,
-                       warp,
-                       rounds,
-                       epoch};
-      for (int s = 0; s < tile.stages; ++s) mbarrier_init(&pusher.full[s]);
-      mbarrier_init_done();
-      for (int k = 0; k < min(rounds, tile.stages); ++k) pusher.load(k);
-      if (warp == 0) stamp(a.stamps, kStampCounts);
-      pusher.run();
-      if (warp == 0) stamp(a.stamps, kStampDrained);
-    }
+  const int role = warp - t.warps, fillers = (t.adders + 1) * 32;  // 0: flags, 1: watch, 2...: add
+  if (role < 0) {
+    Pusher pusher = {
+        a,    rows, smem + static_cast<size_t>(warp) * t.stages * t.stage_bytes, bars + warp * t.stages,
+        done, warp};
+    if (lane == 0 && warp < t.segs) pusher.run();
+    if (lane == 0 && warp == 0) stamp(a.stamps, kStampDrained);
+  } else if (role == 0) {
+    raise_flags(a, rows, done, epoch);
   } else {
-    fill_table(a, table, blockIdx.x, blocks, count, threadIdx.x - tile.warps * 32, kReducers * 32);
-    named_barrier(1, kReducers * 32);
-    const int pieces = (static_cast<int>(a.shape.combine_row_bytes()) + 2047) / 2048;
-    for (int i = warp - tile.warps; i < count * pieces && good; i += kReducers) {
-      good = add_piece<4>(a, table, waiter, i, epoch);
-      if (i == 0 && lane == 0) stamp(a.stamps, kStampFirst);
+    fill_table(a, table, block, blocks, count, (role - 1) * 32 + lane, fillers);
+    named_barrier(1, fillers);
+    if (role == 1) {
+      if (lane == 0) stamp(a.stamps, kStampCounts);
+      good = watch_flags(a, table, waiter, count, &ready, epoch);
+    } else {
+      const int who = role - 2;
+      Adder adder = {a,
+                     table,
+                     &ready,
+                     add_ring + static_cast<size_t>(who) * t.add_stages * t.add_stage_bytes,
+                     add_bars + who * t.add_stages,
+                     who,
+                     t.adders,
+                     count * t.add_segs};
+      good = adder.run(lane);
     }
   }
   if (__syncthreads_or(!good)) return;
@@ -204,9 +314,6 @@ __global__ void __launch_bounds__(768, 1) combine_stream(const __grid_constant__
 
 const void* stream_kernel() {
   return reinterpret_cast<const void*>(&combine_stream);
-}
-int stream_reducers() {
-  return kReducers;
 }
 
 }  // namespace ep::engine::gpu
