@@ -53,7 +53,15 @@ struct AbortReport {
 };
 
 /// Device timestamps (globaltimer, ns) of one block.
-enum Stamp { kStampStart, kStampCounts, kStampFirst, kStampDrained, kStampFlags, kStampCount = 8 };
+enum Stamp {
+  kStampStart,
+  kStampCounts,
+  kStampFirst,
+  kStampDrained,
+  kStampFlags,
+  kStampSent,
+  kStampCount = 8
+};
 
 /// How a kernel cuts its work; chosen by `plan_*` in launch.h, checked there.
 struct Tiling {
@@ -68,9 +76,18 @@ struct Tiling {
   int table_tokens = 0;  // most tokens of one block
   // Streamed combine: warps that add, and their rings.
   int adders = 0, add_stages = 0, add_seg_bytes = 0, add_segs = 0, add_stage_bytes = 0;
-  int table_rows = 0;  // most rows that one block sends (streamed combine)
+  int pull_rows = 0;  // last rows for every rank, which are pulled
+  int pull_seg_bytes = 0;
+  int chunk = 0;  // rows of a block that are pushed between two flags
   size_t smem = 0;
 };
+
+/// Bytes of combine's table of rows (RowTable): addresses, weights and slots by token and rank, rows by
+/// token.
+EP_HD inline size_t table_bytes(int tokens, int ranks) {
+  return static_cast<size_t>(tokens) *
+         (ranks * (sizeof(uint64_t) + sizeof(float) + sizeof(int32_t)) + sizeof(int32_t));
+}
 
 /// Divides expert ids without a division instruction: exact for ids below 4096.
 struct ExpertMap {
@@ -96,6 +113,7 @@ struct DispatchArgs {
   int32_t* slot;          // [tokens x ranks] slot of each token on each rank, -1 where it does not go
   int32_t* slot_base;     // [ranks] first slot of this rank's rows on each rank
   int32_t* recv_count;    // [ranks] rows received from each rank
+  int32_t* sent_count;    // [ranks] rows sent to each rank
   int32_t* expert_count;  // [experts of this rank]
   uint64_t* stamps;       // [blocks x kStampCount] or null
   AbortReport* report;
@@ -108,7 +126,6 @@ struct CombineArgs {
   Tiling tile;
   int32_t rank;
   int32_t weighted;
-  int32_t variant;
   const int32_t* topk_idx;
   const float* topk_weight;
   const uint8_t* y[kMaxGpuRanks];
@@ -116,6 +133,7 @@ struct CombineArgs {
   const int32_t* slot;  // as dispatch left them
   const int32_t* slot_base;
   const int32_t* recv_count;
+  const int32_t* sent_count;
   uint8_t* out;
   // Streamed combine: rows of rank d for this rank arrive at stage[d * max_tokens + place], place counted
   // among d's rows for this rank; the row's flag at the same index then holds the epoch.

@@ -125,7 +125,7 @@ void add_breakdown(Bench& b, bool combine) {
   const size_t words = static_cast<size_t>(blocks) * kStampCount;
   const Buffer stamps(words * 8);
   std::vector<uint64_t> host(words);
-  std::vector<std::vector<double>> steps(5);
+  std::vector<std::vector<double>> steps(6);
   for (int i = 0; i < 15; ++i) {
     EP_CUDA(cudaMemsetAsync(stamps.as(), 0, words * 8, b.rank.stream()));
     b.meter.run(
@@ -141,7 +141,7 @@ void add_breakdown(Bench& b, bool combine) {
     uint64_t start = ~uint64_t{0};
     for (int c = 0; c < blocks; ++c)
       start = std::min(start, host[static_cast<size_t>(c) * kStampCount + kStampStart]);
-    for (int k = 0; k < 5; ++k) {
+    for (int k = 0; k < 6; ++k) {
       double last = 0;
       for (int c = 0; c < blocks; ++c) {
         const uint64_t at = host[static_cast<size_t>(c) * kStampCount + static_cast<size_t>(k)];
@@ -150,14 +150,14 @@ void add_breakdown(Bench& b, bool combine) {
       steps[static_cast<size_t>(k)].push_back(last);
     }
   }
-  const char* dispatch_names[] = {"blocks started", "counts known", "first rows stored", "rows drained",
-                                  "peers' rows landed"};
+  const char* dispatch_names[] = {"blocks started", "counts known",       "first rows stored",
+                                  "rows drained",   "peers' rows landed", "counts sent"};
   const bool streamed = combine && b.rank.resolve(b.options.combine) == CombineMode::kStream;
-  const char* pull_names[] = {"blocks started", "peers ready", "first rows here", "", "rows added"};
-  const char* stream_names[] = {"blocks started", "rows known", "first rows added", "rows pushed",
-                                "rows added"};
+  const char* pull_names[] = {"blocks started", "peers ready", "first rows here", "", "rows added", ""};
+  const char* stream_names[] = {"blocks started", "rows known", "first rows added",
+                                "rows pushed",    "rows added", ""};
   const char** combine_names = streamed ? stream_names : pull_names;
-  for (size_t k = 0; k < 5; ++k) {
+  for (size_t k = 0; k < 6; ++k) {
     const Summary s = summarize(max_over_ranks(b.rank.group().gather_samples(steps[k])));
     const char* name = combine ? combine_names[k] : dispatch_names[k];
     if (*name != 0)

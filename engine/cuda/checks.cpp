@@ -220,11 +220,13 @@ int case_fault(Group& group, const Options& o) {
   struct Fault {
     const char* name;
     Phase phase;
+    CombineMode mode;
   };
   std::string wrong;
-  for (const Fault& fault : {Fault{"a rank never starts dispatch", kPhaseCounts},
-                             Fault{"a rank never starts a pulled combine", kPhaseReady},
-                             Fault{"a rank never starts a streamed combine", kPhaseStream}}) {
+  for (const Fault& fault :
+       {Fault{"a rank never starts dispatch", kPhaseCounts, CombineMode::kAuto},
+        Fault{"a rank never starts a pulled combine", kPhaseReady, CombineMode::kPull},
+        Fault{"a rank never starts a streamed combine", kPhaseReady, CombineMode::kStream}}) {
     if (fault.phase != kPhaseCounts) rank.dispatch();
     const auto start = std::chrono::steady_clock::now();
     std::string said = "no timeout";
@@ -234,7 +236,7 @@ int case_fault(Group& group, const Options& o) {
         if (fault.phase == kPhaseCounts)
           rank.dispatch();
         else
-          rank.combine(fault.phase == kPhaseReady ? CombineMode::kPull : CombineMode::kStream, false);
+          rank.combine(fault.mode, false);
       }
       rank.finish();
     } catch (const Failure& f) {

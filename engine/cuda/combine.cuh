@@ -7,31 +7,54 @@
 
 namespace ep::engine::gpu {
 
-/// Slots of the block's tokens, in shared memory, and the weights of those ranks that a token has, in order.
-struct CombineTable {
+/// What is to be added for each of a block's tokens, in shared memory: its rows in ascending rank order.
+struct RowTable {
+  uint64_t* at;   // [tokens x ranks] addresses, the first `rows` of each token are used
+  float* weight;  // the same, when weighted
+  int32_t* rows;  // [tokens]
   int32_t* slot;  // [tokens x ranks], -1 where a token does not go
-  float* weight;  // [tokens x ranks], the first of each token are used
 };
+__device__ inline RowTable row_table(uint8_t* at, int tokens, int ranks) {
+  RowTable t;
+  t.at = reinterpret_cast<uint64_t*>(at);
+  t.weight = reinterpret_cast<float*>(t.at + static_cast<size_t>(tokens) * ranks);
+  t.rows = reinterpret_cast<int32_t*>(t.weight + static_cast<size_t>(tokens) * ranks);
+  t.slot = t.rows + tokens;
+  return t;
+}
 
-/// Tokens first, first + step, ...: `count` of them.
-__device__ inline void fill_table(const CombineArgs& a, const CombineTable& t, int first, int step, int count,
-                                  int tid, int threads) {
-  const int ranks = a.shape.ranks, topk = a.shape.topk;
+/// Entries index, index + 1, ... of the table are for tokens first, first + step, ... `count` of them. First
+/// the slots, a thread each; then, behind a barrier of these threads, the rest.
+__device__ inline void load_slots(const CombineArgs& a, const RowTable& t, int index, int first, int step,
+                                  int count, int tid, int threads) {
+  const int ranks = a.shape.ranks;
   for (int i = tid; i < count * ranks; i += threads) {
-    t.slot[i] = a.slot[static_cast<size_t>(first + i / ranks * step) * ranks + i % ranks];
+    const int k = i / ranks, d = i - k * ranks;
+    t.slot[index * ranks + i] =
+        a.slot[(static_cast<size_t>(first) + static_cast<size_t>(k) * step) * ranks + d];
   }
-  for (int i = tid; a.weighted && i < count; i += threads) {
+}
+/// `locate(d, slot)` is the address of a row.
+template <class Locate>
+__device__ inline void fill_table(const CombineArgs& a, const RowTable& t, int index, int first, int step,
+                                  int count, int tid, int threads, Locate locate) {
+  const int ranks = a.shape.ranks, topk = a.shape.topk;
+  for (int i = tid; i < count; i += threads) {
     const size_t token = static_cast<size_t>(first) + static_cast<size_t>(i) * step;
+    const size_t entry = static_cast<size_t>(index + i) * ranks;
     int n = 0;
     for (int d = 0; d < ranks; ++d) {
-      if (a.slot[token * ranks + d] < 0) continue;
+      const int slot = t.slot[entry + d];
+      if (slot < 0) continue;
       float sum = 0;
-      for (int k = 0; k < topk; ++k) {
+      for (int k = 0; a.weighted && k < topk; ++k) {
         const int id = a.topk_idx[token * topk + k];
         if (id >= 0 && expert_rank(a.map, id) == d) sum += a.topk_weight[token * topk + k];
       }
-      t.weight[i * ranks + n++] = sum;
+      if (a.weighted) t.weight[entry + n] = sum;
+      t.at[entry + n++] = reinterpret_cast<uint64_t>(locate(d, slot));
     }
+    t.rows[index + i] = n;
   }
 }
 
@@ -87,5 +110,62 @@ __device__ inline void add_rows(const uint8_t* from, int rows, int stride, const
     store_vector(reinterpret_cast<uint4*>(out + v), round_vector(acc));
   }
 }
+
+#if EP_HAS_BULK
+/// Position in a sequence of (token, piece) that a warp walks with a fixed stride, without divisions.
+struct Walk {
+  int token, piece;
+  int tokens_per_step, pieces_per_step, pieces;
+
+  __device__ Walk(int first, int step, int pieces_of_row)
+      : token(first / pieces_of_row),
+        piece(first % pieces_of_row),
+        tokens_per_step(step / pieces_of_row),
+        pieces_per_step(step % pieces_of_row),
+        pieces(pieces_of_row) {}
+  __device__ void next() {
+    token += tokens_per_step;
+    piece += pieces_per_step;
+    if (piece >= pieces) piece -= pieces, ++token;
+  }
+};
+__device__ inline int walk_length(int first, int step, int total) {
+  return first < total ? (total - first + step - 1) / step : 0;
+}
+
+/// Ring in shared memory of one adding warp: lane 0 loads pieces of all rows of a token, all lanes add them.
+/// `use` counts the uses of the ring's stages since its barriers were made.
+struct AddRing {
+  const CombineArgs& a;
+  const RowTable& table;
+  uint8_t* stage;
+  uint64_t* full;
+  int stages, stage_bytes, seg_bytes;
+
+  __device__ void load(int use, int entry, int piece) const {
+    const int s = use % stages, offset = piece * seg_bytes, rows = table.rows[entry];
+    const int bytes = min(seg_bytes, static_cast<int>(a.shape.combine_row_bytes()) - offset);
+    const uint64_t* at = table.at + static_cast<size_t>(entry) * a.shape.ranks;
+    uint8_t* to = stage + static_cast<size_t>(s) * stage_bytes;
+    mbarrier_expect(&full[s], rows * bytes);
+    for (int n = 0; n < rows; ++n, to += seg_bytes) {
+      bulk_load(to, reinterpret_cast<const uint8_t*>(at[n]) + offset, bytes, &full[s]);
+    }
+  }
+  __device__ void add(int use, int entry, int piece, size_t token) const {
+    const int s = use % stages, offset = piece * seg_bytes, rows = table.rows[entry];
+    const int bytes = min(seg_bytes, static_cast<int>(a.shape.combine_row_bytes()) - offset);
+    const float* weight = table.weight + static_cast<size_t>(entry) * a.shape.ranks;
+    const uint8_t* from = stage + static_cast<size_t>(s) * stage_bytes;
+    uint8_t* out = a.out + token * a.shape.combine_row_bytes() + offset;
+    mbarrier_wait(&full[s], use / stages & 1);
+    if (a.weighted)
+      add_rows<true>(from, rows, seg_bytes, weight, out, bytes);
+    else
+      add_rows<false>(from, rows, seg_bytes, weight, out, bytes);
+    __syncwarp();
+  }
+};
+#endif
 
 }  // namespace ep::engine::gpu

@@ -45,15 +45,6 @@ __device__ inline uint32_t load_acquire(const uint32_t* p) {
 __device__ inline void store_release(uint32_t* p, uint32_t v) {
   asm volatile("st.release.sys.global.u32 [%0], %1;" ::"l"(p), "r"(v) : "memory");
 }
-/// Counts arrivals of the warps of a block at a word in shared memory; what each did before is ordered.
-__device__ inline uint32_t arrive_shared(uint32_t* p) {
-  uint32_t v;
-  asm volatile("atom.acq_rel.cta.shared::cta.add.u32 %0, [%1], 1;"
-               : "=r"(v)
-               : "r"(static_cast<uint32_t>(__cvta_generic_to_shared(p)))
-               : "memory");
-  return v;
-}
 __device__ inline uint32_t load_volatile(const uint32_t* p) {
   uint32_t v;
   asm volatile("ld.volatile.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
@@ -157,26 +148,6 @@ __device__ inline void bulk_wait_read(int lag) {
       break;
   }
 }
-/// Returns when all but the last `lag` groups of stores are performed.
-__device__ inline void bulk_wait_done(int lag) {
-  switch (lag) {
-    case 0:
-      asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
-      break;
-    case 1:
-      asm volatile("cp.async.bulk.wait_group 1;" ::: "memory");
-      break;
-    case 2:
-      asm volatile("cp.async.bulk.wait_group 2;" ::: "memory");
-      break;
-    case 3:
-      asm volatile("cp.async.bulk.wait_group 3;" ::: "memory");
-      break;
-    default:
-      asm volatile("cp.async.bulk.wait_group 4;" ::: "memory");
-      break;
-  }
-}
 /// Returns when the stores of this thread are performed, and orders them before what it does next.
 __device__ inline void bulk_drain() {
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
@@ -199,9 +170,8 @@ struct Range {
   int begin, count;
 };
 __device__ inline Range range_of(int total, int blocks, int block) {
-  const int begin = static_cast<int>(static_cast<int64_t>(total) * block / blocks);
-  const int end = static_cast<int>(static_cast<int64_t>(total) * (block + 1) / blocks);
-  return {begin, end - begin};
+  const int share = total / blocks, extra = total - share * blocks;
+  return {block * share + min(block, extra), share + (block < extra)};
 }
 
 /// Whom a wait concerns, for its report.

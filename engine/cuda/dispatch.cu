@@ -99,6 +99,7 @@ __global__ void __launch_bounds__(704, 1) dispatch_bulk(const __grid_constant__ 
   const uint32_t epoch = control->epoch[kPhaseCounts][blockIdx.x] + 1;
   if (threadIdx.x == 0) stamp(a.stamps, kStampStart);
   if (threadIdx.x < kMaxGpuRanks) front.base[threadIdx.x] = 0;
+  for (int i = threadIdx.x; i < mine.count; i += blockDim.x) memory.mask[i] = 0;
   __syncthreads();
 
   BulkMover mover = {a,
@@ -124,7 +125,7 @@ __global__ void __launch_bounds__(704, 1) dispatch_bulk(const __grid_constant__ 
       for (int k = 0; k < ahead; ++k) mover.load(k);
     }
     __syncwarp();
-    good = finish_front(a, waiter, front, epoch);
+    good = finish_front(a, waiter, front, epoch, aux, lane);
     if (good && moves) {
       if (warp == 0) stamp(a.stamps, kStampFirst);
       mover.run(ahead, memory, front);
@@ -184,6 +185,7 @@ __global__ void __launch_bounds__(1024, 1) dispatch_plain(const __grid_constant_
   const uint32_t epoch = control->epoch[kPhaseCounts][blockIdx.x] + 1;
   if (threadIdx.x == 0) stamp(a.stamps, kStampStart);
   if (threadIdx.x < kMaxGpuRanks) front.base[threadIdx.x] = 0;
+  for (int i = threadIdx.x; i < mine.count; i += blockDim.x) memory.mask[i] = 0;
   __syncthreads();
 
   PlainMover<kUnroll> mover = {a, mine, {}};
@@ -198,7 +200,7 @@ __global__ void __launch_bounds__(1024, 1) dispatch_plain(const __grid_constant_
     else
       await_published(a);
     if (aux < 0 && warp < total) mover.load(piece_of(a.tile, row, warp), lane);
-    good = finish_front(a, waiter, front, epoch);
+    good = finish_front(a, waiter, front, epoch, aux, lane);
     if (threadIdx.x == 0) stamp(a.stamps, kStampFirst);
     if (good && aux >= 0) run_aux(a, memory, front, mine, aux * 32 + lane, true);
     for (int i = warp; good && aux < 0 && i < total; i += a.tile.warps) {

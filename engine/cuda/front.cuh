@@ -12,8 +12,7 @@ namespace ep::engine::gpu {
 enum { kBarAux = 1, kBarExperts, kBarFront, kBarPublished };
 
 struct Front {
-  int32_t count[kMaxGpuRanks];  // rows of this block for each destination
-  int32_t base[kMaxGpuRanks];   // its first slot there
+  int32_t base[kMaxGpuRanks];  // first slot of the block's rows on each destination
   int32_t last_ticket;
 };
 
@@ -21,77 +20,65 @@ struct Front {
 struct FrontMemory {
   int32_t* table;  // [tokens of the block x ranks] slot, -1 where the token does not go
   int32_t* group;  // [groups of 32 tokens x ranks] rows before the group
+  uint32_t* mask;  // [tokens of the block] destinations; zero at first
   uint32_t* hist;  // [experts]
 };
 __device__ inline FrontMemory front_memory(const DispatchArgs& a, uint8_t* at) {
   FrontMemory m;
   m.table = reinterpret_cast<int32_t*>(at);
   m.group = m.table + static_cast<size_t>(a.tile.table_tokens) * a.shape.ranks;
-  m.hist = reinterpret_cast<uint32_t*>(m.group +
+  m.mask = reinterpret_cast<uint32_t*>(m.group +
                                        static_cast<size_t>((a.tile.table_tokens + 31) / 32) * a.shape.ranks);
+  m.hist = m.mask + a.tile.table_tokens;
   return m;
 }
 
-/// Destinations of one token as a bit mask.
-__device__ inline uint32_t token_mask(const DispatchArgs& a, int token) {
-  const int topk = a.shape.topk;
-  const int32_t* ids = a.topk_idx + static_cast<size_t>(token) * topk;
-  uint32_t mask = 0;
-  if (topk % 4 == 0) {
-    int4 quad[kMaxTopk / 4];
-#pragma unroll
-    for (int k = 0; k < kMaxTopk / 4; ++k) {
-      quad[k] = k * 4 < topk ? __ldg(reinterpret_cast<const int4*>(ids) + k) : make_int4(-1, -1, -1, -1);
-    }
-#pragma unroll
-    for (int k = 0; k < kMaxTopk / 4; ++k) {
-      if (quad[k].x >= 0) mask |= 1u << expert_rank(a.map, quad[k].x);
-      if (quad[k].y >= 0) mask |= 1u << expert_rank(a.map, quad[k].y);
-      if (quad[k].z >= 0) mask |= 1u << expert_rank(a.map, quad[k].z);
-      if (quad[k].w >= 0) mask |= 1u << expert_rank(a.map, quad[k].w);
-    }
-    return mask;
-  }
-  for (int k = 0; k < topk; ++k) {
-    const int id = __ldg(ids + k);
-    if (id >= 0) mask |= 1u << expert_rank(a.map, id);
-  }
-  return mask;
-}
-
-/// Step 1, auxiliary warps: place of each token among its group of 32, rows of each group; sums over groups;
-/// the counts out to every rank. `warp` counts from the first auxiliary warp.
+/// Step 1, auxiliary warps: destinations of the block's tokens as bit masks, a thread per selection; then the
+/// place of each token among its group of 32, and the rows of each group. Short code on purpose: in the first
+/// microseconds of a block most time goes into fetching instructions.
 __device__ inline void count_groups(const DispatchArgs& a, const FrontMemory& m, Range mine, int warp) {
-  const int lane = threadIdx.x & 31, ranks = a.shape.ranks;
+  constexpr int kThreads = kAuxWarps * 32, kAtOnce = 4;
+  const int lane = threadIdx.x & 31, ranks = a.shape.ranks, topk = a.shape.topk, ids = mine.count * topk;
+  const int32_t* from = a.topk_idx + static_cast<size_t>(mine.begin) * topk;
+  for (int i0 = warp * 32 + lane; i0 < ids; i0 += kThreads * kAtOnce) {
+    int id[kAtOnce];
+#pragma unroll
+    for (int u = 0; u < kAtOnce; ++u) id[u] = i0 + u * kThreads < ids ? __ldg(from + i0 + u * kThreads) : -1;
+#pragma unroll
+    for (int u = 0; u < kAtOnce; ++u) {
+      if (id[u] >= 0)
+        atomicOr(&m.mask[static_cast<unsigned>(i0 + u * kThreads) / static_cast<unsigned>(topk)],
+                 1u << expert_rank(a.map, id[u]));
+    }
+  }
+  named_barrier(kBarAux, kThreads);
   for (int g = warp; g * 32 < mine.count; g += kAuxWarps) {
     const int t = g * 32 + lane;
-    const uint32_t mask = t < mine.count ? token_mask(a, mine.begin + t) : 0;
+    const uint32_t mask = t < mine.count ? m.mask[t] : 0;
+#pragma unroll 1
     for (int d = 0; d < ranks; ++d) {
       const uint32_t votes = __ballot_sync(~0u, mask >> d & 1);
-      const int before = __popc(votes & ((1u << lane) - 1));
-      if (t < mine.count) m.table[t * ranks + d] = (mask >> d & 1) ? before : -1;
+      if (t < mine.count) m.table[t * ranks + d] = (mask >> d & 1) ? __popc(votes & ((1u << lane) - 1)) : -1;
       if (lane == 0) m.group[g * ranks + d] = __popc(votes);
     }
   }
 }
+/// Sums over groups, and the counts out to every rank: lane p serves peer p.
 __device__ inline void publish_counts(const DispatchArgs& a, const FrontMemory& m, Front& f, Range mine,
                                       uint32_t epoch) {
   const int lane = threadIdx.x & 31, ranks = a.shape.ranks, words = (ranks + 1) / 2;
-  if (lane < kMaxGpuRanks) {
-    int sum = 0;
-    for (int g = 0; lane < ranks && !a.cached && g * 32 < mine.count; ++g) {
-      const int n = m.group[g * ranks + lane];
-      m.group[g * ranks + lane] = sum;
-      sum += n;
-    }
-    f.count[lane] = sum;
+  int sum = 0;
+#pragma unroll 1
+  for (int g = 0; lane < ranks && !a.cached && g * 32 < mine.count; ++g) {
+    const int n = m.group[g * ranks + lane];
+    m.group[g * ranks + lane] = sum;
+    sum += n;
   }
-  __syncwarp();
   const size_t at = (static_cast<size_t>(a.rank) * kMaxCtas + blockIdx.x) * words;
-  for (int i = lane; i < ranks * words; i += 32) {
-    const int peer = i / words, j = i - peer * words;
-    const uint32_t low = f.count[2 * j], high = f.count[2 * j + 1];
-    store_relaxed(&a.control[peer]->count[at + j], pack(epoch, low | high << 16));
+#pragma unroll 1
+  for (int j = 0; j < words; ++j) {
+    const uint32_t low = __shfl_sync(~0u, sum, 2 * j), high = __shfl_sync(~0u, sum, 2 * j + 1);
+    if (lane < ranks) store_relaxed(&a.control[lane]->count[at + j], pack(epoch, low | high << 16));
   }
 }
 /// With a cached layout the slots come from the handle; groups and bases add nothing.
@@ -102,39 +89,63 @@ __device__ inline void load_cached(const DispatchArgs& a, const FrontMemory& m, 
   for (int i = tid; i < groups * ranks; i += kAuxWarps * 32) m.group[i] = 0;
 }
 
-/// Step 2, all but the expert warps: adds the counts of all earlier sources and of this rank's earlier blocks
-/// to `base`; waits for at least one word of every rank, which says that its receive buffers are free. False:
-/// gave up.
-__device__ inline bool wait_counts(const DispatchArgs& a, const Waiter& w, Front& f, uint32_t epoch) {
-  const int lane = threadIdx.x & 31, warps = a.tile.warps + kAuxWarps, ranks = a.shape.ranks;
-  const int words = (ranks + 1) / 2, blocks = gridDim.x, block = blockIdx.x, pairs = ranks * blocks;
+/// Step 2, auxiliary warps: adds the counts of all earlier sources and of this rank's earlier blocks to
+/// `base`; waits for at least one word of every rank, which says that its receive buffers are free. False:
+/// gave up. A thread polls `kPairs` (source, block) pairs of `kWords` words at once, since each look costs a
+/// trip to L2.
+template <int kPairs, int kWords>
+__device__ inline bool wait_counts(const DispatchArgs& a, const Waiter& w, Front& f, uint32_t epoch,
+                                   int tid) {
+  constexpr int kThreads = kAuxWarps * 32;
+  const int ranks = a.shape.ranks, words = (ranks + 1) / 2, blocks = gridDim.x, block = blockIdx.x;
   bool good = true;
-  for (int q0 = (threadIdx.x >> 5) * 32; q0 < pairs; q0 += warps * 32) {
-    const int q = q0 + lane, s = q / blocks, c = q - s * blocks;
-    const bool head =
-        q < pairs && c == block;  // acquired: what the peer did before, it has done with our buffers
-    const bool adds = q < pairs && !a.cached && (s < a.rank || (s == a.rank && c < block));
-    const uint64_t* at = &w.mine->count[(static_cast<size_t>(s) * kMaxCtas + c) * words];
-    uint64_t v[kCountWords] = {};
+  for (int q0 = 0; q0 < ranks * blocks; q0 += kThreads * kPairs) {
+    const uint64_t* at[kPairs];
+    bool adds[kPairs], head[kPairs];
+    uint64_t v[kPairs][kWords] = {};
+    int source = 0;
+#pragma unroll
+    for (int p = 0; p < kPairs; ++p) {
+      const int q = q0 + p * kThreads + tid, s = q / blocks, c = q - s * blocks;
+      const bool inside = q < ranks * blocks;
+      head[p] = inside && c == block;  // acquired: what the peer did before, it has done with our buffers
+      adds[p] = inside && !a.cached && (s < a.rank || (s == a.rank && c < block));
+      at[p] = &w.mine->count[(static_cast<size_t>(s) * kMaxCtas + c) * words];
+      if (head[p] || adds[p]) source = s;
+    }
     Patience patience;
-    for (bool all = !good || !(adds || head); !all;) {
+    for (bool all = !good; !all;) {
       all = true;
 #pragma unroll
-      for (int j = 0; j < kCountWords; ++j) {
-        if (j < words) v[j] = head ? load_acquire(at + j) : load_relaxed(at + j);
+      for (int p = 0; p < kPairs; ++p) {
+#pragma unroll
+        for (int j = 0; j < kWords; ++j) {
+          if (j < words && (adds[p] || head[p]))
+            v[p][j] = head[p] ? load_acquire(at[p] + j) : load_relaxed(at[p] + j);
+        }
       }
 #pragma unroll
-      for (int j = 0; j < kCountWords; ++j)
-        all = all && (j >= words || static_cast<uint32_t>(v[j] >> 32) == epoch);
-      if (!all && patience.spent(w, epoch, kPhaseCounts, s)) good = false, all = true;
+      for (int p = 0; p < kPairs; ++p) {
+#pragma unroll
+        for (int j = 0; j < kWords; ++j) {
+          all = all && (j >= words || !(adds[p] || head[p]) || static_cast<uint32_t>(v[p][j] >> 32) == epoch);
+        }
+      }
+      if (!all && patience.spent(w, epoch, kPhaseCounts, source)) good = false, all = true;
     }
 #pragma unroll
-    for (int j = 0; j < kCountWords; ++j) {
+    for (int j = 0; j < kWords; ++j) {
       if (j >= words) break;
-      const uint32_t value = adds ? static_cast<uint32_t>(v[j]) : 0;
-      const uint32_t low = __reduce_add_sync(~0u, value & 0xffff), high = __reduce_add_sync(~0u, value >> 16);
-      if (lane == 0 && low != 0) atomicAdd(&f.base[2 * j], static_cast<int32_t>(low));
-      if (lane == 0 && high != 0) atomicAdd(&f.base[2 * j + 1], static_cast<int32_t>(high));
+      uint32_t low = 0, high = 0;
+#pragma unroll
+      for (int p = 0; p < kPairs; ++p) {
+        low += adds[p] ? static_cast<uint32_t>(v[p][j]) & 0xffff : 0;
+        high += adds[p] ? static_cast<uint32_t>(v[p][j]) >> 16 : 0;
+      }
+      low = __reduce_add_sync(~0u, low);
+      high = __reduce_add_sync(~0u, high);
+      if ((tid & 31) == 0 && low != 0) atomicAdd(&f.base[2 * j], static_cast<int32_t>(low));
+      if ((tid & 31) == 0 && high != 0) atomicAdd(&f.base[2 * j + 1], static_cast<int32_t>(high));
     }
   }
   return good;
@@ -251,6 +262,15 @@ __device__ inline bool write_totals(const DispatchArgs& a, const Waiter& w, uint
     sum = __reduce_add_sync(~0u, sum);
     if (lane == 0) a.recv_count[s] = sum;
   }
+  for (int d = tid >> 5; d < ranks; d += threads >> 5) {  // this rank's own words are complete by now
+    int sum = 0;
+    for (int c = lane; c < static_cast<int>(gridDim.x); c += 32) {
+      const uint64_t* word = &w.mine->count[(static_cast<size_t>(a.rank) * kMaxCtas + c) * words + d / 2];
+      sum += static_cast<int>(static_cast<uint32_t>(load_relaxed(word)) >> (16 * (d & 1)) & 0xffff);
+    }
+    sum = __reduce_add_sync(~0u, sum);
+    if (lane == 0) a.sent_count[d] = sum;
+  }
   for (int e = tid; e < a.shape.experts_of(a.rank); e += threads) {
     uint32_t sum = 0;
     for (int s = 0; s < ranks && good; ++s) {
@@ -275,6 +295,7 @@ __device__ inline void run_counting(const DispatchArgs& a, const FrontMemory& m,
   if (warp == 0) {
     __syncwarp();
     publish_counts(a, m, f, mine, epoch);
+    if (threadIdx.x % 32 == 0) stamp(a.stamps, kStampSent);
     asm volatile("bar.arrive %0, %1;" ::"r"(kBarPublished), "r"((a.tile.warps + 1) * 32) : "memory");
   }
 }
@@ -284,8 +305,13 @@ __device__ inline void await_published(const DispatchArgs& a) {
 }
 
 /// All but the expert warps: true when the block may send.
-__device__ inline bool finish_front(const DispatchArgs& a, const Waiter& w, Front& f, uint32_t epoch) {
-  const bool good = wait_counts(a, w, f, epoch);
+__device__ inline bool finish_front(const DispatchArgs& a, const Waiter& w, Front& f, uint32_t epoch, int aux,
+                                    int lane) {
+  bool good = true;
+  if (aux >= 0 && a.shape.ranks <= 2)
+    good = wait_counts<4, 1>(a, w, f, epoch, aux * 32 + lane);
+  else if (aux >= 0)
+    good = wait_counts<1, kCountWords>(a, w, f, epoch, aux * 32 + lane);
   if (named_barrier_or(kBarFront, (a.tile.warps + kAuxWarps) * 32, !good)) return false;
   stamp(threadIdx.x == 0 ? a.stamps : nullptr, kStampCounts);
   return true;

@@ -19,7 +19,8 @@ int most_tokens(const Shape& s) {
 /// Bytes after the stages: barriers, slot table, group sums, expert histogram (see FrontMemory).
 size_t front_bytes(const Shape& s, const Tiling& t) {
   return static_cast<size_t>(t.warps) * t.stages * 8 +
-         4 * static_cast<size_t>(s.ranks) * (t.table_tokens + divide_up(t.table_tokens, 32)) + 4u * s.experts;
+         4 * static_cast<size_t>(s.ranks) * (t.table_tokens + divide_up(t.table_tokens, 32)) +
+         4 * static_cast<size_t>(t.table_tokens + s.experts);
 }
 
 std::string set_blocks(const Shape& s, int max_ctas, const Tuning& wish, Tiling& t) {
@@ -96,8 +97,7 @@ std::string plan_dispatch(const Shape& s, Path path, const DeviceLimits& limits,
   t.stages = std::min(t.stages, std::max(1, divide_up(tokens * t.segs, t.warps)));
   t.lag = std::clamp(wish.lag > 0 ? wish.lag : t.stages / 2, 0, 4);
   if (t.lag >= t.stages) t.lag = t.stages - 1;
-  // What is loaded before the counts are in should not keep memory busy for longer than they take to come.
-  t.ahead = std::clamp(wish.ahead > 0 ? wish.ahead : 2, 1, t.stages);
+  t.ahead = std::clamp(wish.ahead > 0 ? wish.ahead : 1, 1, t.stages);
   t.smem = static_cast<size_t>(t.warps) * t.stages * t.stage_bytes + front_bytes(s, t);
   return {};
 }
@@ -108,7 +108,7 @@ std::string plan_pull(const Shape& s, Path path, const DeviceLimits& limits, int
   if (std::string wrong = set_blocks(s, max_ctas, wish, t); !wrong.empty()) return wrong;
   const int row = static_cast<int>(s.combine_row_bytes());
   const size_t budget = limits.smem - kReservedSmem;
-  const size_t table = static_cast<size_t>(t.table_tokens) * s.ranks * 8;
+  const size_t table = table_bytes(t.table_tokens, s.ranks);
   if (path == Path::kPlain) {
     t.warps = 16;
     set_segments(row, 4 * 512, t);
@@ -136,19 +136,21 @@ std::string plan_stream(const Shape& s, const DeviceLimits& limits, int max_ctas
   if (t.warps > 8) return "rows of " + std::to_string(row) + " bytes are too long to be streamed";
   set_segments(row, divide_up(row / 16, t.warps) * 16, t);
   t.stage_bytes = static_cast<int>(round_up(t.seg_bytes, 128));
-  t.stages = std::min(wish.stages > 0 ? wish.stages : 4, std::max(1, (64 << 10) / (t.warps * t.stage_bytes)));
-  // Little in flight: enough to fill the link, not so much that flags queue behind it.
-  t.lag = std::clamp(wish.lag > 0 ? wish.lag : 1, 0, std::min(4, t.stages - 1));
-  t.table_rows = divide_up(s.max_tokens * std::max(1, s.ranks - 1), t.ctas) + 1;
+  t.stages = std::min(wish.stages > 0 ? wish.stages : 4, std::max(1, (96 << 10) / (t.warps * t.stage_bytes)));
+  t.chunk = std::clamp(wish.lag > 0 ? wish.lag : 2, 1, std::min(32, std::max(1, t.stages / 2)));
+  // Pulled at the end: what a link moves in the time that the last flags take, about 10 us.
+  constexpr int kPullBytes = 3600000;
+  t.pull_rows = divide_up(wish.ahead > 0 ? wish.ahead - 1 : kPullBytes / row, t.ctas) * t.ctas;
+  t.pull_seg_bytes = std::max(16, t.stage_bytes / rows / 16 * 16);
+  t.table_tokens += 2;
   t.adders = std::clamp(wish.unroll > 0 ? wish.unroll : 16, 1, 16);
   Tiling cut;
-  set_segments(row, wish.seg_bytes > 0 ? wish.seg_bytes : std::max(256, 4096 / rows), cut);
+  set_segments(row, wish.seg_bytes > 0 ? wish.seg_bytes : std::max(256, 7168 / rows), cut);
   t.add_seg_bytes = cut.seg_bytes;
   t.add_segs = cut.segs;
   t.add_stage_bytes = static_cast<int>(round_up(static_cast<size_t>(cut.seg_bytes) * rows, 128));
-  const size_t fixed = static_cast<size_t>(t.warps) * t.stages * (t.stage_bytes + 8) +
-                       4 * static_cast<size_t>(t.table_rows) +
-                       8 * static_cast<size_t>(t.table_tokens) * s.ranks;
+  const size_t fixed =
+      static_cast<size_t>(t.warps) * t.stages * (t.stage_bytes + 8) + table_bytes(t.table_tokens, s.ranks);
   const size_t budget = limits.smem - kReservedSmem,
                ring = static_cast<size_t>(t.adders) * (t.add_stage_bytes + 8);
   t.add_stages = fixed < budget ? static_cast<int>((budget - fixed) / ring) : 0;
@@ -196,7 +198,7 @@ cudaError_t launch_pull(const CombineArgs& a, Path path, cudaStream_t stream) {
   return launch(pull_kernel(path), a, a.tile.ctas, a.tile.warps * 32, a.tile.smem, stream);
 }
 cudaError_t launch_stream(const CombineArgs& a, cudaStream_t stream) {
-  return launch(stream_kernel(), a, a.tile.ctas, (a.tile.warps + 2 + a.tile.adders) * 32, a.tile.smem,
+  return launch(stream_kernel(), a, a.tile.ctas, (a.tile.warps + 1 + a.tile.adders) * 32, a.tile.smem,
                 stream);
 }
 

@@ -51,7 +51,7 @@ struct Cursor {
   }
 };
 struct LocalPlan {
-  size_t x, scale, topk_idx, topk_weight, slot, slot_base, recv_count, expert_count, out, total;
+  size_t x, scale, topk_idx, topk_weight, slot, slot_base, recv_count, sent_count, expert_count, out, total;
   explicit LocalPlan(const Shape& s) {
     Cursor c;
     const size_t t = std::max(1, s.max_tokens);
@@ -62,6 +62,7 @@ struct LocalPlan {
     slot = c.take(t * s.ranks * 4);
     slot_base = c.take(static_cast<size_t>(s.ranks) * 4);
     recv_count = c.take(static_cast<size_t>(s.ranks) * 4);
+    sent_count = c.take(static_cast<size_t>(s.ranks) * 4);
     expert_count = c.take(static_cast<size_t>(s.experts) * 4);
     out = c.take(t * s.combine_row_bytes());
     total = c.at;
@@ -134,6 +135,7 @@ void Rank::configure(const Shape& shape) {
   slot_ = reinterpret_cast<int32_t*>(base + local.slot);
   slot_base_ = reinterpret_cast<int32_t*>(base + local.slot_base);
   recv_count_ = reinterpret_cast<int32_t*>(base + local.recv_count);
+  sent_count_ = reinterpret_cast<int32_t*>(base + local.sent_count);
   expert_count_ = reinterpret_cast<int32_t*>(base + local.expert_count);
   out_ = base + local.out;
   fill_arguments();
@@ -160,10 +162,12 @@ void Rank::fill_arguments() {
   dispatch_.slot = slot_;
   dispatch_.slot_base = slot_base_;
   dispatch_.recv_count = recv_count_;
+  dispatch_.sent_count = sent_count_;
   dispatch_.expert_count = expert_count_;
   combine_.slot = slot_;
   combine_.slot_base = slot_base_;
   combine_.recv_count = recv_count_;
+  combine_.sent_count = sent_count_;
   combine_.stage = reinterpret_cast<uint8_t*>(region(rank(), stage_));
   combine_.stage_flag = reinterpret_cast<uint32_t*>(region(rank(), stage_flag_));
   const size_t mine = static_cast<size_t>(rank()) * shape_.max_tokens;
@@ -179,7 +183,6 @@ void Rank::fill_arguments() {
 }
 
 void Rank::retune(const Tuning& dispatch, const Tuning& combine) {
-  variant_ = combine.ahead;
   std::string wrong = plan_dispatch(shape_, setup_.path, limits_, max_ctas_, dispatch, dispatch_.tile);
   if (wrong.empty()) wrong = plan_pull(shape_, setup_.path, limits_, max_ctas_, combine, pull_tile_);
   if (wrong.empty()) wrong = plan_pull(shape_, Path::kPlain, limits_, max_ctas_, combine, plain_tile_);
@@ -226,7 +229,6 @@ void Rank::combine(CombineMode mode, bool weighted, uint64_t* stamps) {
   combine_.stamps = stamps;
   combine_.timeout_ns = static_cast<uint64_t>(setup_.timeout_s * 1e9);
   combine_.tile = combine_tile(mode);
-  combine_.variant = variant_;
   if (mode == CombineMode::kStream) {
     EP_CUDA(launch_stream(combine_, stream_));
   } else {

@@ -109,7 +109,6 @@ class Rank {
   RankSetup setup_;
   DeviceLimits limits_;
   int max_ctas_ = 0;
-  int variant_ = 0;
   cudaStream_t stream_ = nullptr;
   std::unique_ptr<SharedMemory> memory_;
   Buffer local_, report_;
@@ -117,8 +116,8 @@ class Rank {
   ArenaPlan plan_;
   Region stage_, stage_flag_;
   char *x_ = nullptr, *scale_ = nullptr, *out_ = nullptr;
-  int32_t *topk_idx_ = nullptr, *recv_count_ = nullptr, *expert_count_ = nullptr, *slot_ = nullptr,
-          *slot_base_ = nullptr;
+  int32_t *topk_idx_ = nullptr, *recv_count_ = nullptr, *sent_count_ = nullptr, *expert_count_ = nullptr,
+          *slot_ = nullptr, *slot_base_ = nullptr;
   float* topk_weight_ = nullptr;
   DispatchArgs dispatch_ = {};
   CombineArgs combine_ = {};

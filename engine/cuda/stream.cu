@@ -24,23 +24,36 @@ __device__ inline void shared_release(uint32_t* p, uint32_t v) {
   asm volatile("st.release.cta.shared::cta.u32 [%0], %1;" ::"r"(shared_address(p)), "r"(v) : "memory");
 }
 
-/// What this rank holds for the others, and which of it this block sends: rows are dealt over blocks and
+/// What this rank holds for the others, and which of it this block pushes: rows are dealt over blocks and
 /// destinations in the order in which the receivers add them, so that they complete in that order too.
 struct Outgoing {
-  int32_t held[kMaxGpuRanks];   // rows here of each source
-  int32_t first[kMaxGpuRanks];  // their first slot
-  int rounds;                   // rows of this block, empty ones included
+  int32_t
+      pushed[kMaxGpuRanks];  // rows here of each source that are pushed; the last ones are left to be pulled
+  int32_t first[kMaxGpuRanks];  // slot of the first
+  int32_t cut[kMaxGpuRanks];    // of this rank's rows on each other rank, those from this place on are pulled
+  int32_t base[kMaxGpuRanks];   // slot of this rank's first row there
+  int rounds;                   // rows that this block pushes, empty ones included
 
+  /// Warp 0.
   __device__ void fill(const CombineArgs& a) {
-    int sum = 0, most = 0;
-    for (int s = 0; s < a.shape.ranks; ++s) {
-      held[s] = a.recv_count[s];
-      first[s] = sum;
-      sum += held[s];
-      if (s != a.rank) most = max(most, held[s]);
+    const int lane = threadIdx.x & 31, ranks = a.shape.ranks;
+    const bool inside = lane < ranks;
+    const int held = inside ? a.recv_count[lane] : 0, sent = inside ? a.sent_count[lane] : 0;
+    const int own = inside ? a.slot_base[lane] : 0, push = max(0, held - a.tile.pull_rows);
+    int before = 0;
+    for (int s = 0; s < ranks; ++s) {
+      const int n = __shfl_sync(~0u, held, s);
+      if (s < lane) before += n;
     }
-    const int all = most * (a.shape.ranks - 1), blocks = gridDim.x, block = blockIdx.x;
-    rounds = block < all ? (all - 1 - block) / blocks + 1 : 0;
+    const int most = __reduce_max_sync(~0u, lane == a.rank ? 0 : push);
+    if (inside) {
+      pushed[lane] = push;
+      first[lane] = before;
+      cut[lane] = max(0, sent - a.tile.pull_rows);
+      base[lane] = own;
+    }
+    const int all = most * (ranks - 1), blocks = gridDim.x, block = blockIdx.x;
+    if (lane == 0) rounds = block < all ? (all - 1 - block) / blocks + 1 : 0;
   }
   /// Row `k` of this block: destination and place among the rows for it; false where that place is empty.
   __device__ bool row(const CombineArgs& a, int k, int& dst, int& place) const {
@@ -48,17 +61,19 @@ struct Outgoing {
     place = q / others;
     dst = a.rank + 1 + (q - place * others);
     if (dst >= a.shape.ranks) dst -= a.shape.ranks;
-    return place < held[dst];
+    return place < pushed[dst];
   }
 };
 
-/// Pushing warps, one lane each: warp w moves piece w of every row of this block.
+/// Pushing warps: warp w moves piece w of every row of this block. After each chunk of rows all of them wait
+/// for the landing, then one raises the flags: a release waits for everything that its multiprocessor has
+/// under way, so it is fast only when the others hold still (measured: tens of microseconds beside a running
+/// push).
 struct Pusher {
   const CombineArgs& a;
   const Outgoing& rows;
   uint8_t* stage;
   uint64_t* full;
-  uint32_t* done;  // [rows of the block] pieces that have landed
   int piece;
 
   __device__ int bytes() const {
@@ -66,7 +81,7 @@ struct Pusher {
   }
   __device__ void load(int k) {
     int dst, place;
-    const bool here = rows.row(a, k, dst, place);
+    const bool here = piece < a.tile.segs && rows.row(a, k, dst, place);
     const int s = k % a.tile.stages;
     mbarrier_expect(&full[s], here ? bytes() : 0);
     if (!here) return;
@@ -79,171 +94,138 @@ struct Pusher {
     int dst, place;
     const int s = k % a.tile.stages;
     mbarrier_wait(&full[s], k / a.tile.stages & 1);
-    if (rows.row(a, k, dst, place)) {
-      uint8_t* to = a.stage_at[dst] + static_cast<size_t>(place) * a.shape.combine_row_bytes();
-      bulk_store(to + static_cast<size_t>(piece) * a.tile.seg_bytes,
-                 stage + static_cast<size_t>(s) * a.tile.stage_bytes, bytes());
-    }
-    bulk_commit();
+    if (piece >= a.tile.segs || !rows.row(a, k, dst, place)) return;
+    uint8_t* to = a.stage_at[dst] + static_cast<size_t>(place) * a.shape.combine_row_bytes();
+    bulk_store(to + static_cast<size_t>(piece) * a.tile.seg_bytes,
+               stage + static_cast<size_t>(s) * a.tile.stage_bytes, bytes());
   }
-  __device__ void run() {
-    const int lag = a.tile.lag, stages = a.tile.stages, n = rows.rounds;
-    for (int s = 0; s < stages; ++s) mbarrier_init(&full[s]);
-    mbarrier_init_done();
-    for (int k = 0; k < min(n, stages); ++k) load(k);
-    for (int k = 0; k < n + lag; ++k) {
-      if (k < n) store(k);
-      const int old = k - lag;
-      if (old < 0) continue;
-      bulk_wait_done(k < n ? lag : n - 1 - old);
-      arrive_shared(&done[old]);
-      if (old + stages < n) load(old + stages);
+  __device__ void run(int lane, uint32_t epoch) {
+    const int stages = a.tile.stages, n = rows.rounds, threads = a.tile.warps * 32;
+    for (int k = 0; lane == 0 && k < min(n, stages); ++k) load(k);
+    for (int k0 = 0; k0 < n; k0 += a.tile.chunk) {
+      const int end = min(n, k0 + a.tile.chunk);
+      if (lane == 0) {
+        for (int k = k0; k < end; ++k) store(k);
+        bulk_commit();
+        bulk_wait_read(0);
+        for (int k = k0; k < end && k + stages < n; ++k) load(k + stages);
+        bulk_drain();
+      }
+      named_barrier(2, threads);
+      int dst, place;
+      if (piece == 0 && k0 + lane < end && rows.row(a, k0 + lane, dst, place)) {
+        store_release(&a.stage_flag_at[dst][place], epoch);
+      }
+      named_barrier(2, threads);
     }
-    bulk_drain();
   }
 };
 
-/// Flagging warp: raises the flags of rows that have landed whole. A release waits until what went before is
-/// through the link, so a warp of its own does it, for as many rows at once as there are.
-__device__ inline void raise_flags(const CombineArgs& a, const Outgoing& rows, const uint32_t* done,
-                                   uint32_t epoch) {
-  const int lane = threadIdx.x & 31;
-  for (int k = 0; k < rows.rounds;) {
-    const bool whole =
-        k + lane < rows.rounds && shared_acquire(&done[k + lane]) == static_cast<uint32_t>(a.tile.segs);
-    const uint32_t votes = __ballot_sync(~0u, whole);
-    const int n = votes == ~0u ? 32 : __ffs(~votes) - 1;
-    if (n == 0) {
-      __nanosleep(40);
-      continue;
-    }
-    int dst, place;
-    if (lane < n && rows.row(a, k + lane, dst, place)) {
-      if (a.variant & 1) {
-        asm volatile("st.relaxed.sys.global.u32 [%0], %1;" ::"l"(&a.stage_flag_at[dst][place]), "r"(epoch)
-                     : "memory");
-      } else {
-        store_release(&a.stage_flag_at[dst][place], epoch);
-      }
-    }
-    k += n;
-  }
-}
-
 constexpr uint32_t kGaveUp = 0xffffffffu;
+constexpr uint32_t kNoFlag = 0xffffffffu;
 
-/// Watching warp: says in shared memory how many of this block's tokens have all their rows here.
-__device__ inline bool watch_flags(const CombineArgs& a, const CombineTable& table, const Waiter& w,
-                                   int count, uint32_t* ready, uint32_t epoch) {
+/// Watching warp: says in shared memory that the peers' rows may be read, and how many of this block's
+/// streamed tokens have all their rows here.
+__device__ inline bool watch(const CombineArgs& a, const uint32_t* flags, const Waiter& w, int count,
+                             uint32_t* peers_ready, uint32_t* tokens_ready, uint32_t epoch) {
   const int lane = threadIdx.x & 31, ranks = a.shape.ranks;
+  uint32_t ignored;
+  bool good = lane >= ranks ||
+              wait_word(w, &w.mine->flag[kPhaseStream][lane][blockIdx.x], epoch, kPhaseReady, lane, ignored);
+  good = __all_sync(~0u, good);
+  if (lane == 0) shared_release(peers_ready, good ? 1 : kGaveUp);
   Patience patience;
-  for (int i = 0; i < count;) {
+  for (int i = 0; good && i < count;) {
     bool here = i + lane < count;
     int missing = 0;
     for (int d = 0; here && d < ranks; ++d) {
-      const int slot = table.slot[(i + lane) * ranks + d];
-      if (d == a.rank || slot < 0) continue;
-      const size_t place = static_cast<size_t>(d) * a.shape.max_tokens + slot - a.slot_base[d];
-      if (load_acquire(a.stage_flag + place) != epoch) here = false, missing = d;
+      const uint32_t flag = flags[(i + lane) * ranks + d];
+      if (flag != kNoFlag && load_acquire(a.stage_flag + flag) != epoch) here = false, missing = d;
     }
     const uint32_t votes = __ballot_sync(~0u, here);
     const int n = votes == ~0u ? 32 : __ffs(~votes) - 1;
     i += n;
-    const bool lost = n == 0 && lane == 0 && patience.spent(w, epoch, kPhaseStream, missing);
-    if (lane == 0 && (n > 0 || lost)) shared_release(ready, lost ? kGaveUp : static_cast<uint32_t>(i));
-    if (__any_sync(~0u, lost)) return false;
+    good = __shfl_sync(~0u, n > 0 || !patience.spent(w, epoch, kPhaseStream, missing), 0);
+    if (lane == 0 && n > 0) shared_release(tokens_ready, static_cast<uint32_t>(i));
+  }
+  if (!good && lane == 0) shared_release(tokens_ready, kGaveUp);
+  return good;
+}
+
+/// Lane 0: waits in shared memory until more than `need` is said. False: the watching warp gave up.
+__device__ inline bool wait_shared(const uint32_t* word, uint32_t need) {
+  uint32_t v;
+  while ((v = shared_acquire(word)) <= need) __nanosleep(20);
+  return v != kGaveUp;
+}
+
+/// Adding warps: loads run ahead as far as rows have landed and the ring has room.
+__device__ inline bool add_streamed(const CombineArgs& a, const AddRing& ring, const uint32_t* tokens_ready,
+                                    int who, int count) {
+  const int lane = threadIdx.x & 31, segs = a.tile.add_segs, step = a.tile.adders, stages = ring.stages;
+  const int n = walk_length(who, step, count * segs);
+  Walk ahead(who, step, segs), here = ahead;
+  int loaded = 0;
+  for (int k = 0; k < n; ++k, here.next()) {
+    bool good = true;
+    while (lane == 0 && good && loaded < min(n, k + stages)) {
+      if (shared_acquire(tokens_ready) <= static_cast<uint32_t>(ahead.token)) {
+        if (loaded > k) break;
+        good = wait_shared(tokens_ready, ahead.token);
+      }
+      if (!good) break;
+      fence_acquired_for_bulk();
+      ring.load(loaded++, ahead.token, ahead.piece);
+      ahead.next();
+    }
+    if (!__shfl_sync(~0u, good, 0)) {  // let what was loaded land before the block ends
+      for (int i = k; lane == 0 && i < loaded; ++i) mbarrier_wait(&ring.full[i % stages], i / stages & 1);
+      return false;
+    }
+    ring.add(k, here.token, here.piece, static_cast<size_t>(here.token) * gridDim.x + blockIdx.x);
+    if (k == 0 && who == 0 && lane == 0) stamp(a.stamps, kStampFirst);
   }
   return true;
 }
 
-/// Adding warps: each has a ring of its own in shared memory. Its first lane loads what has landed, its lanes
-/// add.
-struct Adder {
-  const CombineArgs& a;
-  const CombineTable& table;
-  const uint32_t* ready;
-  uint8_t* stage;
-  uint64_t* full;
-  int first, step, total;
-
-  __device__ void place(int k, int& i, int& offset, int& bytes) const {
-    const int index = first + k * step, row = static_cast<int>(a.shape.combine_row_bytes());
-    i = index / a.tile.add_segs;
-    offset = (index - i * a.tile.add_segs) * a.tile.add_seg_bytes;
-    bytes = min(a.tile.add_seg_bytes, row - offset);
-  }
-  /// Lane 0: loads piece `k` of a token whose rows are here.
-  __device__ void load(int i, int offset, int bytes, int k) {
-    const int ranks = a.shape.ranks, s = k % a.tile.add_stages;
-    const size_t row = a.shape.combine_row_bytes();
-    const int32_t* slots = table.slot + i * ranks;
-    int rows = 0;
-    for (int d = 0; d < ranks; ++d) rows += slots[d] >= 0;
-    uint8_t* to = stage + static_cast<size_t>(s) * a.tile.add_stage_bytes;
-    mbarrier_expect(&full[s], rows * bytes);
-    for (int d = 0; d < ranks; ++d) {
-      if (slots[d] < 0) continue;
-      const uint8_t* from =
-          d == a.rank
-              ? a.y[d] + slots[d] * row
-              : a.stage + (static_cast<size_t>(d) * a.shape.max_tokens + slots[d] - a.slot_base[d]) * row;
-      bulk_load(to, from + offset, bytes, &full[s]);
-      to += a.tile.add_seg_bytes;
-    }
-  }
-  /// Lane 0: loads as far as rows have landed and the ring has room; at least up to piece `need`.
-  __device__ bool refill(int& loaded, int need, int limit) {
-    while (loaded < limit) {
-      int i, offset, bytes;
-      place(loaded, i, offset, bytes);
-      uint32_t here = shared_acquire(ready);
-      while (here != kGaveUp && static_cast<uint32_t>(i) >= here) {
-        if (loaded > need) return true;
-        __nanosleep(20);
-        here = shared_acquire(ready);
-      }
-      if (here == kGaveUp) return false;
+/// Pushing warps, after pushing: the block's last tokens, all rows read from where they are. `used`: uses of
+/// the ring so far; the table's entries from `entry` on are those of tokens first, first + blocks, ...
+__device__ inline bool add_pulled(const CombineArgs& a, const AddRing& ring, int used,
+                                  const uint32_t* peers_ready, int warp, int entry, int first, int count) {
+  const int lane = threadIdx.x & 31, row = static_cast<int>(a.shape.combine_row_bytes());
+  const int pieces = (row + ring.seg_bytes - 1) / ring.seg_bytes;
+  const int n = walk_length(warp, a.tile.warps, count * pieces);
+  Walk ahead(warp, a.tile.warps, pieces), here = ahead;
+  bool good = true;
+  if (lane == 0) {
+    good = wait_shared(peers_ready, 0);
+    if (good) {
       fence_acquired_for_bulk();
-      load(i, offset, bytes, loaded++);
+      for (int k = 0; k < min(n, ring.stages); ++k, ahead.next())
+        ring.load(used + k, entry + ahead.token, ahead.piece);
     }
-    return true;
   }
-  __device__ void add(int k) const {
-    int i, offset, bytes;
-    place(k, i, offset, bytes);
-    const int ranks = a.shape.ranks;
-    const size_t token = static_cast<size_t>(i) * gridDim.x + blockIdx.x;
-    const int32_t* slots = table.slot + i * ranks;
-    int rows = 0;
-    for (int d = 0; d < ranks; ++d) rows += slots[d] >= 0;
-    const uint8_t* from = stage + static_cast<size_t>(k % a.tile.add_stages) * a.tile.add_stage_bytes;
-    uint8_t* out = a.out + token * a.shape.combine_row_bytes() + offset;
-    const float* weight = table.weight + i * ranks;
-    if (a.weighted)
-      add_rows<true>(from, rows, a.tile.add_seg_bytes, weight, out, bytes);
-    else
-      add_rows<false>(from, rows, a.tile.add_seg_bytes, weight, out, bytes);
+  if (!__shfl_sync(~0u, good, 0)) return false;
+  for (int k = 0; k < n; ++k, here.next()) {
+    ring.add(used + k, entry + here.token, here.piece,
+             static_cast<size_t>(first) + static_cast<size_t>(here.token) * gridDim.x);
+    if (lane == 0 && k + ring.stages < n) {
+      ring.load(used + k + ring.stages, entry + ahead.token, ahead.piece);
+      ahead.next();
+    }
   }
-  __device__ bool run(int lane) {
-    const int n = first < total ? (total - first + step - 1) / step : 0, stages = a.tile.add_stages;
-    if (lane == 0) {
-      for (int s = 0; s < stages; ++s) mbarrier_init(&full[s]);
-      mbarrier_init_done();
-    }
-    __syncwarp();
-    int loaded = 0;
-    for (int k = 0; k < n; ++k) {
-      const bool good = lane != 0 || refill(loaded, k, min(n, k + stages));
-      if (!__shfl_sync(~0u, good, 0)) {  // let what was loaded land before the block ends
-        for (int i = k; lane == 0 && i < loaded; ++i) mbarrier_wait(&full[i % stages], i / stages & 1);
-        return false;
-      }
-      mbarrier_wait(&full[k % stages], k / stages & 1);
-      if (k == 0 && first == 0 && lane == 0) stamp(a.stamps, kStampFirst);
-      add(k);
-      __syncwarp();
-    }
-    return true;
+  return true;
+}
+
+/// Tokens of this block: streamed ones first, then those whose rows are all pulled.
+struct Share {
+  int streamed, pulled, first_pulled;
+  __device__ explicit Share(const CombineArgs& a) {
+    const int tokens = a.shape.tokens[a.rank], from = max(0, tokens - a.tile.pull_rows);
+    const int blocks = gridDim.x, block = blockIdx.x;
+    streamed = block < from ? (from - 1 - block) / blocks + 1 : 0;
+    first_pulled = from + block;
+    pulled = first_pulled < tokens ? (tokens - 1 - first_pulled) / blocks + 1 : 0;
   }
 };
 #endif
@@ -252,56 +234,82 @@ __global__ void __launch_bounds__(832, 1) combine_stream(const __grid_constant__
 #if EP_HAS_BULK
   extern __shared__ __align__(128) uint8_t smem[];
   __shared__ Outgoing rows;
-  __shared__ uint32_t ready;
+  __shared__ uint32_t tokens_ready, peers_ready;
   const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, ranks = a.shape.ranks;
   const Tiling& t = a.tile;
-  const int tokens = a.shape.tokens[a.rank], blocks = gridDim.x, block = blockIdx.x;
-  const int count = block < tokens ? (tokens - 1 - block) / blocks + 1 : 0;
-  uint8_t* add_ring = smem + static_cast<size_t>(t.warps) * t.stages * t.stage_bytes;
-  uint64_t* bars = reinterpret_cast<uint64_t*>(add_ring + static_cast<size_t>(t.adders) * t.add_stages *
-                                                              t.add_stage_bytes);
+  uint8_t* add_rings = smem + static_cast<size_t>(t.warps) * t.stages * t.stage_bytes;
+  uint64_t* bars = reinterpret_cast<uint64_t*>(add_rings + static_cast<size_t>(t.adders) * t.add_stages *
+                                                               t.add_stage_bytes);
   uint64_t* add_bars = bars + t.warps * t.stages;
-  uint32_t* done = reinterpret_cast<uint32_t*>(add_bars + t.adders * t.add_stages);
-  CombineTable table;
-  table.slot = reinterpret_cast<int32_t*>(done + t.table_rows);
-  table.weight = reinterpret_cast<float*>(table.slot + static_cast<size_t>(t.table_tokens) * ranks);
+  const RowTable table =
+      row_table(reinterpret_cast<uint8_t*>(add_bars + t.adders * t.add_stages), t.table_tokens, ranks);
   Control* control = a.control[a.rank];
   const Waiter waiter = {control, a.report, a.timeout_ns};
-  const uint32_t epoch = control->epoch[kPhaseStream][block] + 1;
+  const uint32_t epoch = control->epoch[kPhaseStream][blockIdx.x] + 1;
+  const Share share(a);
+  announce(a.control, a.rank, ranks, kPhaseStream, epoch);  // this rank's rows were ready at launch
   if (threadIdx.x == 0) {
     stamp(a.stamps, kStampStart);
-    rows.fill(a);
-    ready = 0;
+    tokens_ready = peers_ready = 0;
   }
-  for (int i = threadIdx.x; i < t.table_rows; i += blockDim.x) done[i] = 0;
+  if (warp == 0) rows.fill(a);
   __syncthreads();
   bool good = true;
-  const int role = warp - t.warps, fillers = (t.adders + 1) * 32;  // 0: flags, 1: watch, 2...: add
+  const int role = warp - t.warps, fillers = (t.adders + 1) * 32;  // below 0: push; 0: watch; 1...: add
+  const size_t row_bytes = a.shape.combine_row_bytes();
   if (role < 0) {
-    Pusher pusher = {
-        a,    rows, smem + static_cast<size_t>(warp) * t.stages * t.stage_bytes, bars + warp * t.stages,
-        done, warp};
-    if (lane == 0 && warp < t.segs) pusher.run();
-    if (lane == 0 && warp == 0) stamp(a.stamps, kStampDrained);
-  } else if (role == 0) {
-    raise_flags(a, rows, done, epoch);
+    Pusher pusher = {a, rows, smem + static_cast<size_t>(warp) * t.stages * t.stage_bytes,
+                     bars + warp * t.stages, warp};
+    if (lane == 0) {
+      for (int s = 0; s < t.stages; ++s) mbarrier_init(&pusher.full[s]);
+      mbarrier_init_done();
+    }
+    __syncwarp();
+    pusher.run(lane, epoch);
+    if (threadIdx.x == 0) stamp(a.stamps, kStampDrained);
+    const AddRing ring = {a, table, pusher.stage, pusher.full, t.stages, t.stage_bytes, t.pull_seg_bytes};
+    good = add_pulled(a, ring, rows.rounds, &peers_ready, warp, share.streamed, share.first_pulled,
+                      share.pulled);
   } else {
-    fill_table(a, table, block, blocks, count, (role - 1) * 32 + lane, fillers);
+    const int tid = role * 32 + lane;
+    load_slots(a, table, 0, blockIdx.x, gridDim.x, share.streamed, tid, fillers);
+    load_slots(a, table, share.streamed, share.first_pulled, gridDim.x, share.pulled, tid, fillers);
     named_barrier(1, fillers);
-    if (role == 1) {
+    const auto in_place = [&](int d, int slot) { return a.y[d] + static_cast<size_t>(slot) * row_bytes; };
+    const auto staged = [&](int d, int slot) {
+      const int place = slot - rows.base[d];
+      if (d == a.rank || place >= rows.cut[d]) return in_place(d, slot);
+      return a.stage + (static_cast<size_t>(d) * a.shape.max_tokens + place) * row_bytes;
+    };
+    fill_table(a, table, 0, blockIdx.x, gridDim.x, share.streamed, tid, fillers, staged);
+    fill_table(a, table, share.streamed, share.first_pulled, gridDim.x, share.pulled, tid, fillers, in_place);
+    named_barrier(1, fillers);
+    uint32_t* flags =
+        reinterpret_cast<uint32_t*>(table.slot);  // slots have served: now the index of each row's flag
+    for (int i = tid; i < share.streamed * ranks; i += fillers) {
+      const int d = i % ranks, slot = table.slot[i], place = slot - rows.base[d];
+      const bool flagged = slot >= 0 && d != a.rank && place < rows.cut[d];
+      flags[i] = flagged ? static_cast<uint32_t>(d) * a.shape.max_tokens + place : kNoFlag;
+    }
+    named_barrier(1, fillers);
+    if (role == 0) {
       if (lane == 0) stamp(a.stamps, kStampCounts);
-      good = watch_flags(a, table, waiter, count, &ready, epoch);
+      good = watch(a, flags, waiter, share.streamed, &peers_ready, &tokens_ready, epoch);
     } else {
-      const int who = role - 2;
-      Adder adder = {a,
-                     table,
-                     &ready,
-                     add_ring + static_cast<size_t>(who) * t.add_stages * t.add_stage_bytes,
-                     add_bars + who * t.add_stages,
-                     who,
-                     t.adders,
-                     count * t.add_segs};
-      good = adder.run(lane);
+      const int who = role - 1;
+      const AddRing ring = {a,
+                            table,
+                            add_rings + static_cast<size_t>(who) * t.add_stages * t.add_stage_bytes,
+                            add_bars + who * t.add_stages,
+                            t.add_stages,
+                            t.add_stage_bytes,
+                            t.add_seg_bytes};
+      if (lane == 0) {
+        for (int s = 0; s < t.add_stages; ++s) mbarrier_init(&ring.full[s]);
+        mbarrier_init_done();
+      }
+      __syncwarp();
+      good = add_streamed(a, ring, &tokens_ready, who, share.streamed);
     }
   }
   if (__syncthreads_or(!good)) return;
