@@ -76,8 +76,6 @@ struct Tiling {
   int table_tokens = 0;  // most tokens of one block
   // Streamed combine: warps that add, and their rings.
   int adders = 0, add_stages = 0, add_seg_bytes = 0, add_segs = 0, add_stage_bytes = 0;
-  int pull_rows = 0;  // last rows for every rank, which are pulled
-  int pull_seg_bytes = 0;
   int chunk = 0;  // rows of a block that are pushed between two flags
   size_t smem = 0;
 };
@@ -113,7 +111,6 @@ struct DispatchArgs {
   int32_t* slot;          // [tokens x ranks] slot of each token on each rank, -1 where it does not go
   int32_t* slot_base;     // [ranks] first slot of this rank's rows on each rank
   int32_t* recv_count;    // [ranks] rows received from each rank
-  int32_t* sent_count;    // [ranks] rows sent to each rank
   int32_t* expert_count;  // [experts of this rank]
   uint64_t* stamps;       // [blocks x kStampCount] or null
   AbortReport* report;
@@ -133,7 +130,6 @@ struct CombineArgs {
   const int32_t* slot;  // as dispatch left them
   const int32_t* slot_base;
   const int32_t* recv_count;
-  const int32_t* sent_count;
   uint8_t* out;
   // Streamed combine: rows of rank d for this rank arrive at stage[d * max_tokens + place], place counted
   // among d's rows for this rank; the row's flag at the same index then holds the epoch.

@@ -219,21 +219,21 @@ int case_fault(Group& group, const Options& o) {
   const int absent = group.size() - 1;
   struct Fault {
     const char* name;
-    Phase phase;
-    CombineMode mode;
+    const char* phase;  // the beginning of what must be reported: who waits first is a matter of chance
+    CombineMode mode;   // kAuto: dispatch
   };
   std::string wrong;
   for (const Fault& fault :
-       {Fault{"a rank never starts dispatch", kPhaseCounts, CombineMode::kAuto},
-        Fault{"a rank never starts a pulled combine", kPhaseReady, CombineMode::kPull},
-        Fault{"a rank never starts a streamed combine", kPhaseReady, CombineMode::kStream}}) {
-    if (fault.phase != kPhaseCounts) rank.dispatch();
+       {Fault{"a rank never starts dispatch", "dispatch: ", CombineMode::kAuto},
+        Fault{"a rank never starts a pulled combine", "combine: rows ready", CombineMode::kPull},
+        Fault{"a rank never starts a streamed combine", "combine: rows landed", CombineMode::kStream}}) {
+    if (fault.mode != CombineMode::kAuto) rank.dispatch();
     const auto start = std::chrono::steady_clock::now();
     std::string said = "no timeout";
     bool right = rank.rank() == absent;
     try {
       if (rank.rank() != absent) {
-        if (fault.phase == kPhaseCounts)
+        if (fault.mode == CombineMode::kAuto)
           rank.dispatch();
         else
           rank.combine(fault.mode, false);
@@ -241,7 +241,7 @@ int case_fault(Group& group, const Options& o) {
       rank.finish();
     } catch (const Failure& f) {
       said = f.what();
-      right = f.failed_rank == absent && f.failed_phase == name_of(fault.phase);
+      right = f.failed_rank == absent && f.failed_phase.rfind(fault.phase, 0) == 0;
     }
     const double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     if (rank.rank() == 0) std::printf("%s: %s (%.2f s)\n", fault.name, said.c_str(), s);

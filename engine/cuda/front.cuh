@@ -262,15 +262,6 @@ __device__ inline bool write_totals(const DispatchArgs& a, const Waiter& w, uint
     sum = __reduce_add_sync(~0u, sum);
     if (lane == 0) a.recv_count[s] = sum;
   }
-  for (int d = tid >> 5; d < ranks; d += threads >> 5) {  // this rank's own words are complete by now
-    int sum = 0;
-    for (int c = lane; c < static_cast<int>(gridDim.x); c += 32) {
-      const uint64_t* word = &w.mine->count[(static_cast<size_t>(a.rank) * kMaxCtas + c) * words + d / 2];
-      sum += static_cast<int>(static_cast<uint32_t>(load_relaxed(word)) >> (16 * (d & 1)) & 0xffff);
-    }
-    sum = __reduce_add_sync(~0u, sum);
-    if (lane == 0) a.sent_count[d] = sum;
-  }
   for (int e = tid; e < a.shape.experts_of(a.rank); e += threads) {
     uint32_t sum = 0;
     for (int s = 0; s < ranks && good; ++s) {

@@ -85,7 +85,10 @@ std::string plan_dispatch(const Shape& s, Path path, const DeviceLimits& limits,
     if (t.smem > budget) return "too many tokens per multiprocessor for its shared memory: use more";
     return {};
   }
-  t.warps = std::clamp(wish.warps > 0 ? wish.warps : 8, 1, 16);
+  t.warps = std::clamp(wish.warps > 0 ? wish.warps
+                       : t.ctas <= 32 ? 12
+                                      : 8,
+                       1, 16);  // few blocks: more in flight each
   // Pieces of about 3.5 KB keep the link full; few tokens are cut finer so that every warp has some.
   int seg = wish.seg_bytes > 0 ? wish.seg_bytes : 3584;
   if (wish.seg_bytes == 0 && tokens * divide_up(row, seg) < t.warps)
@@ -95,7 +98,7 @@ std::string plan_dispatch(const Shape& s, Path path, const DeviceLimits& limits,
   if (std::string wrong = set_stages(budget, front_bytes(s, t), wish.stages, 1, t); !wrong.empty())
     return wrong;
   t.stages = std::min(t.stages, std::max(1, divide_up(tokens * t.segs, t.warps)));
-  t.lag = std::clamp(wish.lag > 0 ? wish.lag : t.stages / 2, 0, 4);
+  t.lag = std::clamp(wish.lag > 0 ? wish.lag : t.ctas <= 32 ? 4 : t.stages / 2, 0, 4);
   if (t.lag >= t.stages) t.lag = t.stages - 1;
   t.ahead = std::clamp(wish.ahead > 0 ? wish.ahead : 1, 1, t.stages);
   t.smem = static_cast<size_t>(t.warps) * t.stages * t.stage_bytes + front_bytes(s, t);
@@ -136,14 +139,9 @@ std::string plan_stream(const Shape& s, const DeviceLimits& limits, int max_ctas
   if (t.warps > 8) return "rows of " + std::to_string(row) + " bytes are too long to be streamed";
   set_segments(row, divide_up(row / 16, t.warps) * 16, t);
   t.stage_bytes = static_cast<int>(round_up(t.seg_bytes, 128));
-  t.stages = std::min(wish.stages > 0 ? wish.stages : 4, std::max(1, (96 << 10) / (t.warps * t.stage_bytes)));
-  t.chunk = std::clamp(wish.lag > 0 ? wish.lag : 2, 1, std::min(32, std::max(1, t.stages / 2)));
-  // Pulled at the end: what a link moves in the time that the last flags take, about 10 us.
-  constexpr int kPullBytes = 3600000;
-  t.pull_rows = divide_up(wish.ahead > 0 ? wish.ahead - 1 : kPullBytes / row, t.ctas) * t.ctas;
-  t.pull_seg_bytes = std::max(16, t.stage_bytes / rows / 16 * 16);
-  t.table_tokens += 2;
-  t.adders = std::clamp(wish.unroll > 0 ? wish.unroll : 16, 1, 16);
+  t.stages = std::min(wish.stages > 0 ? wish.stages : 6, std::max(1, (96 << 10) / (t.warps * t.stage_bytes)));
+  t.chunk = std::clamp(wish.lag > 0 ? wish.lag : 3, 1, std::min(32, std::max(1, t.stages / 2)));
+  t.adders = std::clamp(wish.unroll > 0 ? wish.unroll : 12, 1, 16);
   Tiling cut;
   set_segments(row, wish.seg_bytes > 0 ? wish.seg_bytes : std::max(256, 7168 / rows), cut);
   t.add_seg_bytes = cut.seg_bytes;

@@ -101,7 +101,7 @@ const std::vector<Option>& table() {
       {"--seg", "N[,N]", "dispatch: bytes of a piece", list(&Options::seg)},
       {"--unroll", "N[,N]", "plain dispatch: vectors per thread, 4 or 7", list(&Options::unroll)},
       {"--ahead", "N[,N]", "dispatch: pieces loaded before the counts are in", list(&Options::ahead)},
-      {"--combine", "auto|stream|pull|plain", "how combine moves rows (auto: stream from 512 tokens on)",
+      {"--combine", "auto|stream|pull|plain", "how combine moves rows (auto: stream for many tokens)",
        [](Options& o, const std::string& v) {
          o.combine = v == "stream"  ? CombineMode::kStream
                      : v == "pull"  ? CombineMode::kPull
@@ -111,10 +111,9 @@ const std::vector<Option>& table() {
        }},
       {"--combine-warps", "N[,N]", "combine: warps", list(&Options::combine_warps)},
       {"--combine-stages", "N[,N]", "combine: pieces in flight per warp", list(&Options::combine_stages)},
-      {"--combine-lag", "N[,N]", "streamed combine: stores in flight per warp", list(&Options::combine_lag)},
+      {"--combine-lag", "N[,N]", "streamed combine: rows between two flags", list(&Options::combine_lag)},
       {"--adders", "N[,N]", "streamed combine: warps that add", list(&Options::adders)},
       {"--combine-seg", "N[,N]", "combine: bytes of a piece", list(&Options::combine_seg)},
-      {"--variant", "N[,N]", "experiment", list(&Options::variant)},
       {"--warm", nullptr, "leave the cache as it is between iterations",
        [](Options& o, const std::string&) { return o.warm = true; }},
       {"--no-peers", nullptr, "do not run NCCL and the copy engine beside ours",

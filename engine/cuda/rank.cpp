@@ -51,7 +51,7 @@ struct Cursor {
   }
 };
 struct LocalPlan {
-  size_t x, scale, topk_idx, topk_weight, slot, slot_base, recv_count, sent_count, expert_count, out, total;
+  size_t x, scale, topk_idx, topk_weight, slot, slot_base, recv_count, expert_count, out, total;
   explicit LocalPlan(const Shape& s) {
     Cursor c;
     const size_t t = std::max(1, s.max_tokens);
@@ -62,7 +62,6 @@ struct LocalPlan {
     slot = c.take(t * s.ranks * 4);
     slot_base = c.take(static_cast<size_t>(s.ranks) * 4);
     recv_count = c.take(static_cast<size_t>(s.ranks) * 4);
-    sent_count = c.take(static_cast<size_t>(s.ranks) * 4);
     expert_count = c.take(static_cast<size_t>(s.experts) * 4);
     out = c.take(t * s.combine_row_bytes());
     total = c.at;
@@ -76,8 +75,9 @@ Region flag_region(const Shape& s, const Region& stage) {
   return {round_up(stage.offset + stage.bytes + kGuardBytes, kRegionAlign), s.capacity() * sizeof(uint32_t)};
 }
 
-/// Below, a pull is faster: its latency is one read, a stream's is a write, a flag and a read.
-constexpr int kStreamTokens = 512;
+/// From so many tokens and multiprocessors on a stream is faster than a pull (measured, PERFORMANCE.md): its
+/// flags cost some microseconds at the end, and each of its blocks stands still while it raises them.
+constexpr int kStreamTokens = 3072, kStreamCtas = 64;
 }  // namespace
 
 size_t Rank::arena_bytes(const Shape& shape) {
@@ -135,7 +135,6 @@ void Rank::configure(const Shape& shape) {
   slot_ = reinterpret_cast<int32_t*>(base + local.slot);
   slot_base_ = reinterpret_cast<int32_t*>(base + local.slot_base);
   recv_count_ = reinterpret_cast<int32_t*>(base + local.recv_count);
-  sent_count_ = reinterpret_cast<int32_t*>(base + local.sent_count);
   expert_count_ = reinterpret_cast<int32_t*>(base + local.expert_count);
   out_ = base + local.out;
   fill_arguments();
@@ -162,12 +161,10 @@ void Rank::fill_arguments() {
   dispatch_.slot = slot_;
   dispatch_.slot_base = slot_base_;
   dispatch_.recv_count = recv_count_;
-  dispatch_.sent_count = sent_count_;
   dispatch_.expert_count = expert_count_;
   combine_.slot = slot_;
   combine_.slot_base = slot_base_;
   combine_.recv_count = recv_count_;
-  combine_.sent_count = sent_count_;
   combine_.stage = reinterpret_cast<uint8_t*>(region(rank(), stage_));
   combine_.stage_flag = reinterpret_cast<uint32_t*>(region(rank(), stage_flag_));
   const size_t mine = static_cast<size_t>(rank()) * shape_.max_tokens;

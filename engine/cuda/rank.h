@@ -116,8 +116,8 @@ class Rank {
   ArenaPlan plan_;
   Region stage_, stage_flag_;
   char *x_ = nullptr, *scale_ = nullptr, *out_ = nullptr;
-  int32_t *topk_idx_ = nullptr, *recv_count_ = nullptr, *sent_count_ = nullptr, *expert_count_ = nullptr,
-          *slot_ = nullptr, *slot_base_ = nullptr;
+  int32_t *topk_idx_ = nullptr, *recv_count_ = nullptr, *expert_count_ = nullptr, *slot_ = nullptr,
+          *slot_base_ = nullptr;
   float* topk_weight_ = nullptr;
   DispatchArgs dispatch_ = {};
   CombineArgs combine_ = {};

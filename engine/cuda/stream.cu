@@ -1,7 +1,7 @@
 // Combine by streaming: each rank pushes its rows with bulk copies into staging memory of the rank that wants
-// them, row after row, a flag behind each; there, other warps of the same kernel add rows as they land.
+// them, chunk after chunk, flags behind each; there, other warps of the same kernel add rows as they land.
 // Writes reach more of a link than reads when both directions are busy (measured: 362 against 331 GB/s on
-// NVLink 4), and the additions hide behind the transfer. The order of additions is the ranks', never that of
+// NVLink 4), and most additions hide behind the transfer. The order of additions is the ranks', never that of
 // arrival.
 //
 // Staging memory is single: a dispatch, or another barrier of all ranks, must stand between two combines.
@@ -27,29 +27,25 @@ __device__ inline void shared_release(uint32_t* p, uint32_t v) {
 /// What this rank holds for the others, and which of it this block pushes: rows are dealt over blocks and
 /// destinations in the order in which the receivers add them, so that they complete in that order too.
 struct Outgoing {
-  int32_t
-      pushed[kMaxGpuRanks];  // rows here of each source that are pushed; the last ones are left to be pulled
+  int32_t held[kMaxGpuRanks];   // rows here of each source
   int32_t first[kMaxGpuRanks];  // slot of the first
-  int32_t cut[kMaxGpuRanks];    // of this rank's rows on each other rank, those from this place on are pulled
-  int32_t base[kMaxGpuRanks];   // slot of this rank's first row there
+  int32_t base[kMaxGpuRanks];   // slot of this rank's first row on each other rank
   int rounds;                   // rows that this block pushes, empty ones included
 
   /// Warp 0.
   __device__ void fill(const CombineArgs& a) {
     const int lane = threadIdx.x & 31, ranks = a.shape.ranks;
     const bool inside = lane < ranks;
-    const int held = inside ? a.recv_count[lane] : 0, sent = inside ? a.sent_count[lane] : 0;
-    const int own = inside ? a.slot_base[lane] : 0, push = max(0, held - a.tile.pull_rows);
+    const int mine = inside ? a.recv_count[lane] : 0, own = inside ? a.slot_base[lane] : 0;
     int before = 0;
     for (int s = 0; s < ranks; ++s) {
-      const int n = __shfl_sync(~0u, held, s);
+      const int n = __shfl_sync(~0u, mine, s);
       if (s < lane) before += n;
     }
-    const int most = __reduce_max_sync(~0u, lane == a.rank ? 0 : push);
+    const int most = __reduce_max_sync(~0u, lane == a.rank ? 0 : mine);
     if (inside) {
-      pushed[lane] = push;
+      held[lane] = mine;
       first[lane] = before;
-      cut[lane] = max(0, sent - a.tile.pull_rows);
       base[lane] = own;
     }
     const int all = most * (ranks - 1), blocks = gridDim.x, block = blockIdx.x;
@@ -61,7 +57,7 @@ struct Outgoing {
     place = q / others;
     dst = a.rank + 1 + (q - place * others);
     if (dst >= a.shape.ranks) dst -= a.shape.ranks;
-    return place < pushed[dst];
+    return place < held[dst];
   }
 };
 
@@ -124,18 +120,12 @@ struct Pusher {
 constexpr uint32_t kGaveUp = 0xffffffffu;
 constexpr uint32_t kNoFlag = 0xffffffffu;
 
-/// Watching warp: says in shared memory that the peers' rows may be read, and how many of this block's
-/// streamed tokens have all their rows here.
+/// Watching warp: says in shared memory how many of this block's tokens have all their rows here.
 __device__ inline bool watch(const CombineArgs& a, const uint32_t* flags, const Waiter& w, int count,
-                             uint32_t* peers_ready, uint32_t* tokens_ready, uint32_t epoch) {
+                             uint32_t* tokens_ready, uint32_t epoch) {
   const int lane = threadIdx.x & 31, ranks = a.shape.ranks;
-  uint32_t ignored;
-  bool good = lane >= ranks ||
-              wait_word(w, &w.mine->flag[kPhaseStream][lane][blockIdx.x], epoch, kPhaseReady, lane, ignored);
-  good = __all_sync(~0u, good);
-  if (lane == 0) shared_release(peers_ready, good ? 1 : kGaveUp);
   Patience patience;
-  for (int i = 0; good && i < count;) {
+  for (int i = 0; i < count;) {
     bool here = i + lane < count;
     int missing = 0;
     for (int d = 0; here && d < ranks; ++d) {
@@ -145,11 +135,12 @@ __device__ inline bool watch(const CombineArgs& a, const uint32_t* flags, const 
     const uint32_t votes = __ballot_sync(~0u, here);
     const int n = votes == ~0u ? 32 : __ffs(~votes) - 1;
     i += n;
-    good = __shfl_sync(~0u, n > 0 || !patience.spent(w, epoch, kPhaseStream, missing), 0);
-    if (lane == 0 && n > 0) shared_release(tokens_ready, static_cast<uint32_t>(i));
+    const bool good = __shfl_sync(~0u, n > 0 || !patience.spent(w, epoch, kPhaseStream, missing), 0);
+    if (lane == 0 && (n > 0 || !good))
+      shared_release(tokens_ready, good ? static_cast<uint32_t>(i) : kGaveUp);
+    if (!good) return false;
   }
-  if (!good && lane == 0) shared_release(tokens_ready, kGaveUp);
-  return good;
+  return true;
 }
 
 /// Lane 0: waits in shared memory until more than `need` is said. False: the watching warp gave up.
@@ -187,54 +178,13 @@ __device__ inline bool add_streamed(const CombineArgs& a, const AddRing& ring, c
   }
   return true;
 }
-
-/// Pushing warps, after pushing: the block's last tokens, all rows read from where they are. `used`: uses of
-/// the ring so far; the table's entries from `entry` on are those of tokens first, first + blocks, ...
-__device__ inline bool add_pulled(const CombineArgs& a, const AddRing& ring, int used,
-                                  const uint32_t* peers_ready, int warp, int entry, int first, int count) {
-  const int lane = threadIdx.x & 31, row = static_cast<int>(a.shape.combine_row_bytes());
-  const int pieces = (row + ring.seg_bytes - 1) / ring.seg_bytes;
-  const int n = walk_length(warp, a.tile.warps, count * pieces);
-  Walk ahead(warp, a.tile.warps, pieces), here = ahead;
-  bool good = true;
-  if (lane == 0) {
-    good = wait_shared(peers_ready, 0);
-    if (good) {
-      fence_acquired_for_bulk();
-      for (int k = 0; k < min(n, ring.stages); ++k, ahead.next())
-        ring.load(used + k, entry + ahead.token, ahead.piece);
-    }
-  }
-  if (!__shfl_sync(~0u, good, 0)) return false;
-  for (int k = 0; k < n; ++k, here.next()) {
-    ring.add(used + k, entry + here.token, here.piece,
-             static_cast<size_t>(first) + static_cast<size_t>(here.token) * gridDim.x);
-    if (lane == 0 && k + ring.stages < n) {
-      ring.load(used + k + ring.stages, entry + ahead.token, ahead.piece);
-      ahead.next();
-    }
-  }
-  return true;
-}
-
-/// Tokens of this block: streamed ones first, then those whose rows are all pulled.
-struct Share {
-  int streamed, pulled, first_pulled;
-  __device__ explicit Share(const CombineArgs& a) {
-    const int tokens = a.shape.tokens[a.rank], from = max(0, tokens - a.tile.pull_rows);
-    const int blocks = gridDim.x, block = blockIdx.x;
-    streamed = block < from ? (from - 1 - block) / blocks + 1 : 0;
-    first_pulled = from + block;
-    pulled = first_pulled < tokens ? (tokens - 1 - first_pulled) / blocks + 1 : 0;
-  }
-};
 #endif
 
 __global__ void __launch_bounds__(832, 1) combine_stream(const __grid_constant__ CombineArgs a) {
 #if EP_HAS_BULK
   extern __shared__ __align__(128) uint8_t smem[];
   __shared__ Outgoing rows;
-  __shared__ uint32_t tokens_ready, peers_ready;
+  __shared__ uint32_t tokens_ready;
   const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31, ranks = a.shape.ranks;
   const Tiling& t = a.tile;
   uint8_t* add_rings = smem + static_cast<size_t>(t.warps) * t.stages * t.stage_bytes;
@@ -246,11 +196,11 @@ __global__ void __launch_bounds__(832, 1) combine_stream(const __grid_constant__
   Control* control = a.control[a.rank];
   const Waiter waiter = {control, a.report, a.timeout_ns};
   const uint32_t epoch = control->epoch[kPhaseStream][blockIdx.x] + 1;
-  const Share share(a);
-  announce(a.control, a.rank, ranks, kPhaseStream, epoch);  // this rank's rows were ready at launch
+  const int tokens = a.shape.tokens[a.rank], blocks = gridDim.x, block = blockIdx.x;
+  const int count = block < tokens ? (tokens - 1 - block) / blocks + 1 : 0;
   if (threadIdx.x == 0) {
     stamp(a.stamps, kStampStart);
-    tokens_ready = peers_ready = 0;
+    tokens_ready = 0;
   }
   if (warp == 0) rows.fill(a);
   __syncthreads();
@@ -267,34 +217,26 @@ __global__ void __launch_bounds__(832, 1) combine_stream(const __grid_constant__
     __syncwarp();
     pusher.run(lane, epoch);
     if (threadIdx.x == 0) stamp(a.stamps, kStampDrained);
-    const AddRing ring = {a, table, pusher.stage, pusher.full, t.stages, t.stage_bytes, t.pull_seg_bytes};
-    good = add_pulled(a, ring, rows.rounds, &peers_ready, warp, share.streamed, share.first_pulled,
-                      share.pulled);
   } else {
     const int tid = role * 32 + lane;
-    load_slots(a, table, 0, blockIdx.x, gridDim.x, share.streamed, tid, fillers);
-    load_slots(a, table, share.streamed, share.first_pulled, gridDim.x, share.pulled, tid, fillers);
+    load_slots(a, table, 0, block, blocks, count, tid, fillers);
     named_barrier(1, fillers);
-    const auto in_place = [&](int d, int slot) { return a.y[d] + static_cast<size_t>(slot) * row_bytes; };
-    const auto staged = [&](int d, int slot) {
-      const int place = slot - rows.base[d];
-      if (d == a.rank || place >= rows.cut[d]) return in_place(d, slot);
-      return a.stage + (static_cast<size_t>(d) * a.shape.max_tokens + place) * row_bytes;
-    };
-    fill_table(a, table, 0, blockIdx.x, gridDim.x, share.streamed, tid, fillers, staged);
-    fill_table(a, table, share.streamed, share.first_pulled, gridDim.x, share.pulled, tid, fillers, in_place);
+    fill_table(a, table, 0, block, blocks, count, tid, fillers, [&](int d, int slot) {
+      const size_t staged = static_cast<size_t>(d) * a.shape.max_tokens + (slot - rows.base[d]);
+      return d == a.rank ? a.y[d] + static_cast<size_t>(slot) * row_bytes : a.stage + staged * row_bytes;
+    });
     named_barrier(1, fillers);
     uint32_t* flags =
-        reinterpret_cast<uint32_t*>(table.slot);  // slots have served: now the index of each row's flag
-    for (int i = tid; i < share.streamed * ranks; i += fillers) {
-      const int d = i % ranks, slot = table.slot[i], place = slot - rows.base[d];
-      const bool flagged = slot >= 0 && d != a.rank && place < rows.cut[d];
-      flags[i] = flagged ? static_cast<uint32_t>(d) * a.shape.max_tokens + place : kNoFlag;
+        reinterpret_cast<uint32_t*>(table.slot);  // slots have served: now where each row's flag is
+    for (int i = tid; i < count * ranks; i += fillers) {
+      const int d = i % ranks, slot = table.slot[i];
+      const bool flagged = slot >= 0 && d != a.rank;
+      flags[i] = flagged ? static_cast<uint32_t>(d) * a.shape.max_tokens + (slot - rows.base[d]) : kNoFlag;
     }
     named_barrier(1, fillers);
     if (role == 0) {
       if (lane == 0) stamp(a.stamps, kStampCounts);
-      good = watch(a, flags, waiter, share.streamed, &peers_ready, &tokens_ready, epoch);
+      good = watch(a, flags, waiter, count, &tokens_ready, epoch);
     } else {
       const int who = role - 1;
       const AddRing ring = {a,
@@ -309,7 +251,7 @@ __global__ void __launch_bounds__(832, 1) combine_stream(const __grid_constant__
         mbarrier_init_done();
       }
       __syncwarp();
-      good = add_streamed(a, ring, &tokens_ready, who, share.streamed);
+      good = add_streamed(a, ring, &tokens_ready, who, count);
     }
   }
   if (__syncthreads_or(!good)) return;
