@@ -98,7 +98,7 @@ std::string plan_dispatch(const Shape& s, Path path, const DeviceLimits& limits,
   if (std::string wrong = set_stages(budget, front_bytes(s, t), wish.stages, 1, t); !wrong.empty())
     return wrong;
   t.stages = std::min(t.stages, std::max(1, divide_up(tokens * t.segs, t.warps)));
-  t.lag = std::clamp(wish.lag > 0 ? wish.lag : t.ctas <= 32 ? 4 : t.stages / 2, 0, 4);
+  t.lag = std::clamp(wish.lag > 0 ? wish.lag : few ? 4 : t.stages / 2, 0, 4);
   if (t.lag >= t.stages) t.lag = t.stages - 1;
   t.ahead = std::clamp(wish.ahead > 0 ? wish.ahead : 1, 1, t.stages);
   t.smem = static_cast<size_t>(t.warps) * t.stages * t.stage_bytes + front_bytes(s, t);

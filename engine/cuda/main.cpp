@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
 #include "cases.h"
 #include "failure.h"
@@ -55,6 +56,9 @@ std::string choose_devices(Options& o) {
 }
 
 int run(int argc, char** argv) {
+  // Loading a kernel at its first launch waits for the GPU; ranks that wait for each other on one GPU would
+  // stop.
+  ::setenv("CUDA_MODULE_LOADING", "EAGER", 1);
   Options options;
   bool help = false;
   std::string wrong = parse_options(argc, argv, options, help);

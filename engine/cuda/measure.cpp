@@ -143,7 +143,7 @@ void Meter::move_plain(Probe kind, int ctas, size_t bytes) {
   for (int i = 1; i <= peers; ++i) {
     const int peer = (rank_.rank() + i) % rank_.group().size();
     // Each source has a part of its own in the peer's receive memory.
-    char* at = rank_.region(peer, rank_.plan().recv_x) + static_cast<size_t>(rank_.rank()) * share;
+    char* at = rank_.region(peer, rank_.plan().y) + static_cast<size_t>(rank_.rank()) * share;
     EP_CUDA(probe(kind, std::max(1, ctas / peers), at, share, sink_.as(),
                   i == 1 ? rank_.stream() : side_[i - 2]));
   }
@@ -156,9 +156,9 @@ void Meter::move_copy_engine(size_t bytes) {
   fork();
   for (int i = 1; i <= peers; ++i) {
     const int peer = (rank_.rank() + i) % rank_.group().size();
-    char* at = rank_.region(peer, rank_.plan().recv_x) + static_cast<size_t>(rank_.rank()) * share;
-    EP_CUDA(cudaMemcpyAsync(at, rank_.region(rank_.rank(), rank_.plan().y), share, cudaMemcpyDeviceToDevice,
-                            i == 1 ? rank_.stream() : side_[i - 2]));
+    char* at = rank_.region(peer, rank_.plan().y) + static_cast<size_t>(rank_.rank()) * share;
+    EP_CUDA(cudaMemcpyAsync(at, rank_.region(rank_.rank(), rank_.plan().recv_x), share,
+                            cudaMemcpyDeviceToDevice, i == 1 ? rank_.stream() : side_[i - 2]));
   }
   join();
 }

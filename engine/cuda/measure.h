@@ -36,6 +36,7 @@ class Meter {
   Summary chain(const Plan& plan, int length, const Step& op);
 
   /// `bytes` to (stores) or from (loads) the peers, divided equally, by plain means without protocol.
+  /// Overwrites `y` of the peers; `bytes` at most what combine can move.
   void move_plain(Probe kind, int ctas, size_t bytes);
   /// `bytes` to the peers by the copy engines.
   void move_copy_engine(size_t bytes);

@@ -183,7 +183,8 @@ void Rank::retune(const Tuning& dispatch, const Tuning& combine) {
   std::string wrong = plan_dispatch(shape_, setup_.path, limits_, max_ctas_, dispatch, dispatch_.tile);
   if (wrong.empty()) wrong = plan_pull(shape_, setup_.path, limits_, max_ctas_, combine, pull_tile_);
   if (wrong.empty()) wrong = plan_pull(shape_, Path::kPlain, limits_, max_ctas_, combine, plain_tile_);
-  if (wrong.empty()) wrong = plan_stream(shape_, limits_, max_ctas_, combine, stream_tile_);
+  if (!plan_stream(shape_, limits_, max_ctas_, combine, stream_tile_).empty())
+    stream_tile_ = Tiling{};  // pull does
   if (!wrong.empty()) throw Failure(2, wrong);
 }
 void Rank::set_path(Path path) {
@@ -209,11 +210,10 @@ void Rank::dispatch(bool cached, uint64_t* stamps) {
 }
 
 CombineMode Rank::resolve(CombineMode mode) const {
-  const bool can_stream = setup_.path == Path::kBulk && group_.size() > 1;
-  if (mode == CombineMode::kAuto && can_stream && shape_.max_tokens >= kStreamTokens)
-    return CombineMode::kStream;
-  if (mode == CombineMode::kAuto || (mode == CombineMode::kStream && !can_stream)) return CombineMode::kPull;
-  return mode;
+  const bool can_stream = setup_.path == Path::kBulk && group_.size() > 1 && stream_tile_.ctas > 0;
+  const bool pays = shape_.max_tokens >= kStreamTokens && stream_tile_.ctas >= kStreamCtas;
+  if (mode == CombineMode::kAuto) return can_stream && pays ? CombineMode::kStream : CombineMode::kPull;
+  return mode == CombineMode::kStream && !can_stream ? CombineMode::kPull : mode;
 }
 const Tiling& Rank::combine_tile(CombineMode mode) const {
   mode = resolve(mode);

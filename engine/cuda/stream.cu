@@ -15,13 +15,21 @@ namespace {
 
 #if EP_HAS_BULK
 
-__device__ inline uint32_t shared_acquire(const uint32_t* p) {
+/// A word in shared memory that one warp sets and others poll; atomic, so that checkers know what it is.
+__device__ inline uint32_t shared_acquire(uint32_t* p) {
   uint32_t v;
-  asm volatile("ld.acquire.cta.shared::cta.u32 %0, [%1];" : "=r"(v) : "r"(shared_address(p)) : "memory");
+  asm volatile("atom.acquire.cta.shared::cta.or.b32 %0, [%1], 0;"
+               : "=r"(v)
+               : "r"(shared_address(p))
+               : "memory");
   return v;
 }
 __device__ inline void shared_release(uint32_t* p, uint32_t v) {
-  asm volatile("st.release.cta.shared::cta.u32 [%0], %1;" ::"r"(shared_address(p)), "r"(v) : "memory");
+  uint32_t before;
+  asm volatile("atom.release.cta.shared::cta.exch.b32 %0, [%1], %2;"
+               : "=r"(before)
+               : "r"(shared_address(p)), "r"(v)
+               : "memory");
 }
 
 /// What this rank holds for the others, and which of it this block pushes: rows are dealt over blocks and
@@ -144,14 +152,14 @@ __device__ inline bool watch(const CombineArgs& a, const uint32_t* flags, const 
 }
 
 /// Lane 0: waits in shared memory until more than `need` is said. False: the watching warp gave up.
-__device__ inline bool wait_shared(const uint32_t* word, uint32_t need) {
+__device__ inline bool wait_shared(uint32_t* word, uint32_t need) {
   uint32_t v;
   while ((v = shared_acquire(word)) <= need) __nanosleep(20);
   return v != kGaveUp;
 }
 
 /// Adding warps: loads run ahead as far as rows have landed and the ring has room.
-__device__ inline bool add_streamed(const CombineArgs& a, const AddRing& ring, const uint32_t* tokens_ready,
+__device__ inline bool add_streamed(const CombineArgs& a, const AddRing& ring, uint32_t* tokens_ready,
                                     int who, int count) {
   const int lane = threadIdx.x & 31, segs = a.tile.add_segs, step = a.tile.adders, stages = ring.stages;
   const int n = walk_length(who, step, count * segs);
