@@ -25,10 +25,9 @@ __device__ inline uint32_t shared_acquire(uint32_t* p) {
   return v;
 }
 __device__ inline void shared_release(uint32_t* p, uint32_t v) {
-  uint32_t before;
-  asm volatile("atom.release.cta.shared::cta.exch.b32 %0, [%1], %2;"
-               : "=r"(before)
-               : "r"(shared_address(p)), "r"(v)
+  asm volatile("{\n .reg .b32 before;\n atom.release.cta.shared::cta.exch.b32 before, [%0], %1;\n}" ::"r"(
+                   shared_address(p)),
+               "r"(v)
                : "memory");
 }
 
