@@ -2,12 +2,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 
 #include "cli/output_file.h"
 #include "cli/plan_options.h"
 #include "cli/rows.h"
 #include "host/host.h"
+#include "plan/lock.h"
 #include "plan/plan_json.h"
 #include "render/render.h"
 #include "report/plan_report.h"
@@ -22,6 +27,7 @@ class PlanCommand : public Command {
  protected:
   /// What libs and driver set before the common way.
   virtual Result<> prepare(Context&) { return {}; }
+  virtual std::string name() const { return "plan"; }
   PlanArguments arguments_;
 
  public:
@@ -34,6 +40,18 @@ class PlanCommand : public Command {
          {},
          "FILE",
          false});
+    o.push_back({"--lock",
+                 {"Write the chosen versions to epready.lock", "把选中的版本写入 epready.lock"},
+                 &lock_,
+                 {},
+                 "",
+                 false});
+    o.push_back({"--locked",
+                 {"Refuse when epready.lock says something else", "与 epready.lock 不一致时拒绝"},
+                 &locked_,
+                 {},
+                 "",
+                 false});
     o.push_back({"--as",
                  {"Write the plan in another form: script, dockerfile, ansible, cloud-init, k8s",
                   "以其他形式输出：script、dockerfile、ansible、cloud-init、k8s"},
@@ -64,6 +82,22 @@ class PlanCommand : public Command {
     auto planned = make_plan(input->facts, input->recipe, arguments_.plan);
     if (!planned) return c.report(planned.error());
     const Plan& plan = planned->plan;
+    if (locked_) {
+      std::ifstream file("epready.lock", std::ios::binary);
+      if (!file)
+        return c.report(Error{ErrorKind::usage,
+                              "there is no lock",
+                              "epready.lock",
+                              std::strerror(errno),
+                              "epready plan --lock",
+                              {}});
+      const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+      if (auto ok = check_lock(text, "epready.lock", *planned); !ok) return c.report(ok.error());
+    }
+    if (lock_) {
+      if (auto ok = write_output("epready.lock", lock_text(*planned)); !ok) return c.report(ok.error());
+      c.note(w("versions written to epready.lock", "版本已写入 epready.lock"));
+    }
     if (!form_.empty()) {
       RenderInput in{&plan, {}, "ubuntu:24.04", c.lang};
       const Platform* pod = planned->platform && !planned->platform->pod.empty()
@@ -93,14 +127,15 @@ class PlanCommand : public Command {
     if (plan.empty())
       c.next(plan.lane == "local" ? "epready bench" : "epready verify -r 2");
     else
-      c.next(output_.empty() ? "epready plan -o plan.json && epready apply plan.json"
-                             : "epready apply " + output_);
+      c.next(output_.empty()
+                 ? "epready " + name() + " -o " + name() + ".json && epready apply " + name() + ".json"
+                 : "epready apply " + output_);
     return detailed_ && !plan.empty() ? 6 : 0;
   }
 
  private:
   std::string output_, form_;
-  bool detailed_ = false, verbose_ = false;
+  bool detailed_ = false, verbose_ = false, lock_ = false, locked_ = false;
 };
 
 /// What the scripts of vLLM's tools/ep_kernels do in user space: DeepEP and its wheels, without root.
@@ -163,6 +198,7 @@ class LibsCommand : public PlanCommand {
     if (!asked("gpu=") && read_facts(**host).gpus.empty()) p.with.push_back("gpu=build-only");
     return {};
   }
+  std::string name() const override { return "libs"; }
   std::string workspace_, mode_ = "install", ref_, nvshmem_;
 };
 
@@ -170,9 +206,13 @@ class LibsCommand : public PlanCommand {
 /// reboot.
 class DriverCommand : public PlanCommand {
  public:
-  DriverCommand() { arguments_.plan.scope = PlanOptions::Scope::driver; }
+  DriverCommand() {
+    arguments_.plan.scope = PlanOptions::Scope::driver;
+    arguments_.plan.lane = "v2";  // a GPU lane: the local one needs no driver option
+  }
 
  private:
+  std::string name() const override { return "driver"; }
   Result<> prepare(Context&) override {
     const auto& with = arguments_.plan.with;
     if (std::none_of(with.begin(), with.end(),

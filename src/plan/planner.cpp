@@ -212,7 +212,10 @@ Result<SolveInput> solve_input(const Facts& facts, const Recipe& recipe, const S
   in.lang = options.lang;
   if (const Component* cuda = recipe.component("cuda")) {
     const auto have = installed_cuda(facts, *cuda);
-    if (!have.empty()) (platform && platform->skip.count("cuda") ? in.only : in.installed)["cuda"] = have;
+    if (!have.empty())
+      (options.scope == PlanOptions::Scope::libs || (platform && platform->skip.count("cuda"))
+           ? in.only
+           : in.installed)["cuda"] = have;
   }
   return in;
 }

@@ -278,3 +278,44 @@ TEST(PlannerSpeed, FastEnough) {
 
 }  // namespace
 }  // namespace ep
+
+#include "plan/lock.h"
+
+namespace ep {
+namespace {
+
+TEST(Lock, SameAnswerSameBytesAndAStaleOneIsRefused) {
+  const Planned p = planned(gcp_a4_fresh());
+  const std::string text = lock_text(p);
+  EXPECT_EQ(text, lock_text(planned(gcp_a4_fresh())));
+  EXPECT_NE(text.find("commit = \"29d31c095796f3c8ece47ee9cdcc167051bbeed9\""), std::string::npos);
+  EXPECT_TRUE(check_lock(text, "epready.lock", p));
+  PlanOptions o;
+  o.with = {"nvshmem=3.6.5"};
+  auto stale = check_lock(text, "epready.lock", planned(gcp_a4_fresh(), o));
+  ASSERT_FALSE(stale);
+  EXPECT_EQ(stale.error().kind, ErrorKind::drifted);
+  EXPECT_NE(stale.error().why.find("3.6.5"), std::string::npos) << stale.error().why;
+  EXPECT_EQ(check_lock("", "epready.lock", p).error().kind, ErrorKind::malformed);
+}
+
+TEST(Scopes, LibsNeedNoRootAndDriverNothingElse) {
+  PlanOptions o;
+  o.lane = "v2";
+  o.scope = PlanOptions::Scope::libs;
+  for (const auto& s : planned(gcp_a4_fresh(), o).plan.steps) EXPECT_FALSE(s.needs_root) << s.id;
+  o.scope = PlanOptions::Scope::driver;
+  EXPECT_EQ(ids(planned(gcp_a4_fresh(), o).plan), (std::vector<std::string>{"driver-options", "reboot"}));
+  o.scope = PlanOptions::Scope::libs;
+  o.wheel = true;
+  const Plan wheel = planned(gcp_a4_fresh(), o).plan;
+  const Step* s = step(wheel, "deepep");
+  ASSERT_NE(s, nullptr);
+  EXPECT_TRUE(std::any_of(s->actions.begin(), s->actions.end(), [](const Action& a) {
+    const auto* run = std::get_if<RunArgv>(&a);
+    return run && std::find(run->argv.begin(), run->argv.end(), "wheel") != run->argv.end();
+  }));
+}
+
+}  // namespace
+}  // namespace ep

@@ -106,7 +106,14 @@ bool has_trait(const Release* r, const char* trait) {
 std::string commit_of(Build& b, const std::string& component) {
   const Release* r = b.release(component);
   const auto wish = b.wishes.commits.find(component);
-  if (wish != b.wishes.commits.end()) return wish->second;
+  if (wish != b.wishes.commits.end()) {
+    if (wish->second != r->git_commit)
+      b.note("commit-by-hand", Severity::warn,
+             b.w("{} is built at the commit you gave", "{} 按您给的提交编译", component),
+             b.w("the rules judge it as release {}, which may not be what it is",
+                 "规则按版本 {} 判断，可能与实际不符", r->version));
+    return wish->second;
+  }
   if (!r->git_commit.empty()) return r->git_commit;
   const std::string url = b.component(component).git_url;
   b.note("commit-not-known", Severity::fail,
