@@ -169,6 +169,7 @@ const std::vector<RuleCase>& cases() {
       {"deepep-v25-consumers", "v2-vllm", {"deepep=2.5.0+db8166d", "nccl=2.32.3"}, none, "vllm"},
       {"deepep-v25-cuda", "v25-plain", {"cuda=13.0"}, none},
       {"deepep-wheel-cuda13", "v2-sglang", {"cuda=12.9"}, [](Facts& f) { set_cc(f, 90); }, "sglang"},
+      {"deepep-wheel-torch", "v2-sglang", {"torch=2.14.1", "deepep=2.1.0+sgl0.1.2"}, none, "sglang"},
       {"hopper-v1", "v1-hopper", {}, [](Facts& f) { set_cc(f, 80); }},
       {"ampere-v1", "v1-hopper", {"nodes=1"}, [](Facts& f) { set_cc(f, 75); }},
       {"hopper-v2", "v2-vllm", {}, [](Facts& f) { set_cc(f, 80); }},
