@@ -294,17 +294,22 @@ void read_legend(const std::vector<std::pair<std::string, std::string>>& pairs, 
                  const std::string& source) {
   LinkMatrix& m = out.matrix;
   std::map<std::string, int> uses;
+  size_t extra = 0;
+  std::string first_extra;
   for (const auto& [label, name] : pairs) {
     if (index_of(m.labels, label) < 0) {
-      out.findings.push_back(note("legend_contradiction", Severity::warn,
-                                  fmt::format("the legend names {}, which the table does not have", label),
-                                  source, 0, label + ": " + name));
+      if (!extra++) first_extra = label + ": " + name;
       continue;
     }
     auto [it, fresh] = m.legend.emplace(label, name);
     if (!fresh && it->second != name) uses[name] += 2;
     uses[name]++;
   }
+  if (extra)
+    out.findings.push_back(
+        note("legend_longer", Severity::info,
+             fmt::format("the legend names {} devices that the table has no column for", extra), source, 0,
+             first_extra));
   for (const auto& [name, count] : uses)
     if (count > 1) {
       out.findings.push_back(
@@ -357,7 +362,7 @@ MatrixText finish(const Table& t, const std::vector<std::pair<std::string, std::
   bool any_nv = false;
   for (const auto& r : m.cells)
     for (const auto& c : r) any_nv |= starts_with(c, "NV");
-  m.pcie_only = !any_nv && (contains(source, "-mp") || (t.has_classes && !t.has_nv_class));
+  m.pcie_only = !any_nv && !t.has_nv_class && source != "nvidia-smi topo -m";
   return out;
 }
 

@@ -204,6 +204,12 @@ void judge_driver(TopologyWork& w) {
   auto it = d.registry_dwords.find("PeerMappingOverride");
   bool override_on = it != d.registry_dwords.end() && it->second == 1;
   bool stream_on = stream && parse_int(*stream->live).value_or(0) == 1;
+  if (override_on && stream && !stream_on) {
+    // DeepEP's guide asks for both; the runbook's stack ran on 4 nodes with the override alone.
+    w.say("ibgda_memops_off", Severity::warn,
+          "PeerMappingOverride is on, EnableStreamMemOPs is off: the GPU may ring the NIC; DeepEP's guide asks for both");
+    return;
+  }
   if ((dwords && !override_on) || (stream && !stream_on)) {
     auto& f = w.say("ibgda_driver_params_missing", Severity::fail,
                     fmt::format("the loaded driver has {}{}{}: the GPU may not ring the NIC (IBGDA)",

@@ -180,13 +180,50 @@ bool form_word(const std::string& w) {
   return kForms.count(w) > 0;
 }
 
+std::string without_digits(const std::string& s) {
+  std::string out;
+  for (char c : s)
+    if (!digit(c)) out += c;
+  return out;
+}
+
+// Mail and web quotes: most lines start with '>'. Taken off as often as it is so.
+std::string unquote(std::string text) {
+  for (int round = 0; round < 4; ++round) {
+    size_t quoted = 0, filled = 0;
+    auto all = lines(text);
+    for (auto l : all) {
+      filled += !trim(l).empty();
+      quoted += starts_with(l, ">");
+    }
+    if (filled < 2 || quoted * 10 < filled * 8) break;
+    std::string out;
+    for (auto l : all) {
+      if (starts_with(l, "> "))
+        l.remove_prefix(2);
+      else if (starts_with(l, ">"))
+        l.remove_prefix(1);
+      out += std::string(l) + "\n";
+    }
+    text = std::move(out);
+  }
+  return text;
+}
+
 // Which host a file belongs to, when several files hold the same kind under names that differ by more than
 // form.
 std::map<std::string, std::string> hosts_by_file_name(
-    const std::map<std::string, std::set<std::string>>& sources_of_kind) {
+    const std::map<std::string, std::set<std::string>>& sources_of_kind,
+    const std::map<std::string, int>& families) {
   std::map<std::string, std::string> out;
   for (const auto& [kind, sources] : sources_of_kind) {
     if (sources.size() < 2 || kind == "log" || kind == "environment" || kind == "collect_env") continue;
+    // file0.txt, file1.txt ... with one output each are numbered files, not numbered hosts.
+    auto family = families.find(without_digits(*sources.begin()));
+    bool numbered = std::all_of(sources.begin(), sources.end(), [&](const std::string& s) {
+      return without_digits(s) == without_digits(*sources.begin());
+    });
+    if (numbered && family != families.end() && size_t(family->second) > sources.size()) continue;
     std::set<std::string> common;
     bool first = true;
     for (const auto& s : sources) {
@@ -249,7 +286,13 @@ std::string clean_pasted_line(std::string_view line) {
   return out;
 }
 
-std::vector<PastedHost> take_apart(const std::vector<std::pair<std::string, std::string>>& texts) {
+std::vector<PastedHost> take_apart(const std::vector<std::pair<std::string, std::string>>& given) {
+  std::vector<std::pair<std::string, std::string>> texts;
+  std::map<std::string, int> families;
+  for (const auto& [source, text] : given) {
+    texts.emplace_back(source, unquote(text));
+    ++families[without_digits(source)];
+  }
   // First pass: which kinds each file holds, to see hosts in file names.
   std::map<std::string, std::set<std::string>> sources_of_kind;
   auto folder = [](const std::string& source) {
@@ -268,7 +311,7 @@ std::vector<PastedHost> take_apart(const std::vector<std::pair<std::string, std:
   std::map<std::string, std::string> by_file;
   for (const auto& [key, sources] : sources_of_kind) {
     std::string kind = key.substr(key.find('\n') + 1);
-    for (auto& [s, h] : hosts_by_file_name({{kind, sources}})) by_file.emplace(s, h);
+    for (auto& [s, h] : hosts_by_file_name({{kind, sources}}, families)) by_file.emplace(s, h);
   }
   std::map<std::string, PastedHost> hosts;
   std::vector<std::string> order;
