@@ -104,8 +104,8 @@ class EnvCommand : public Command {
     auto variables = load_variables(data_dir_);
     if (!variables) return c.report(variables.error());
     const Facts& f = facts->front();
-    request_.lane = !lane_.empty() ? lane_ : f.gpus.empty() ? "local" : "v1";
     Topology t = read_topology(f);
+    request_.lane = !lane_.empty() ? lane_ : t.gpus.empty() ? "local" : "v1";
     EnvPlan plan = compute_env(f, t, *variables, request_);
     EnvForm form = systemd_  ? EnvForm::systemd
                    : docker_ ? EnvForm::docker

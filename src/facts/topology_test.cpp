@@ -1,0 +1,167 @@
+// Distances, roles, mapping, GID and verdict on small hosts made for one question each. Whole machines:
+// test/hosts.
+#include "facts/topology.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "facts/counters.h"
+#include "facts/text_facts.h"
+#include "facts/topology_assign.h"
+
+namespace ep {
+namespace {
+
+PciDevice at(const char* address, std::vector<std::string> path, int numa = 0) {
+  PciDevice p;
+  p.address = address;
+  p.path = std::move(path);
+  p.numa_node = known(numa, "test");
+  return p;
+}
+
+TEST(Distance, FollowsTheChainOfBridges) {
+  auto gpu = at("0000:0f:00.0", {"pci0000:00", "0000:00:01.0", "0000:01:00.0", "0000:02:00.0"});
+  EXPECT_EQ(
+      pci_distance(gpu, at("0000:10:00.0", {"pci0000:00", "0000:00:01.0", "0000:01:00.0", "0000:02:01.0"})),
+      LinkClass::pix);
+  EXPECT_EQ(pci_distance(gpu, at("0000:20:00.0", {"pci0000:00", "0000:00:01.0", "0000:01:00.0",
+                                                  "0000:02:01.0", "0000:1f:00.0"})),
+            LinkClass::pxb);
+  EXPECT_EQ(pci_distance(gpu, at("0000:30:00.0", {"pci0000:00", "0000:00:03.0"})), LinkClass::phb);
+  EXPECT_EQ(pci_distance(gpu, at("0000:80:00.0", {"pci0000:40"}, 0)), LinkClass::node);
+  EXPECT_EQ(pci_distance(gpu, at("0000:80:00.0", {"pci0000:80"}, 1)), LinkClass::sys);
+  EXPECT_EQ(pci_distance(gpu, at("0000:80:00.0", {})), LinkClass::unknown);
+  EXPECT_LT(LinkClass::phb, LinkClass::node);
+}
+
+TEST(Distance, FirmwareNodesAboveTheHostBridgeDoNotCount) {
+  auto a = at("0001:00:00.0", {"LNXSYSTM:00", "VMBUS:00", "11", "pci0001:00"}),
+       b = at("0101:00:00.0", {"LNXSYSTM:00", "VMBUS:00", "22", "pci0101:00"}, 1);
+  EXPECT_EQ(pci_distance(a, b), LinkClass::sys);
+}
+
+TEST(Assign, EvensCardsBeforePorts) {
+  // Two GPUs, two cards of two ports each, all equally near.
+  AssignProblem p{{{1, 1, 1, 1}, {1, 1, 1, 1}}, {0, 0, 1, 1}, 1};
+  EXPECT_EQ(assign_nics(p), (std::vector<int>{0, 2}));
+}
+
+TEST(Assign, NearnessBeatsOrderAndOrderBreaksTies) {
+  AssignProblem p{{{20, 0}, {0, 20}}, {0, 1}, 1};
+  EXPECT_EQ(assign_nics(p), (std::vector<int>{1, 0}));
+  AssignProblem shared{{{6, 6}, {6, 6}, {6, 6}, {6, 6}}, {0, 1}, 2};
+  EXPECT_EQ(assign_nics(shared), (std::vector<int>{0, 0, 1, 1}));
+}
+
+TEST(Assign, SaysWhoIsLeftOut) {
+  AssignProblem p{{{0, -1}, {-1, -1}}, {0, 1}, 1};
+  EXPECT_EQ(assign_nics(p), (std::vector<int>{0, -1}));
+  EXPECT_EQ(least_sharing(p), 0);
+}
+
+TEST(Assign, ThirtyTwoGpusAndSixtyFourNicsTakeUnderFiveMilliseconds) {
+  AssignProblem p;
+  for (int g = 0; g < 32; ++g) {
+    std::vector<int> row;
+    for (int n = 0; n < 64; ++n) row.push_back((g * 7 + n * 13) % 5 == 0 ? 0 : (g / 4 == n / 8 ? 6 : 20));
+    p.cost.push_back(row);
+  }
+  for (int n = 0; n < 64; ++n) p.card.push_back(n / 2);
+  double best = 1e9;
+  for (int i = 0; i < 5; ++i) {
+    auto t = std::chrono::steady_clock::now();
+    auto r = assign_nics(p);
+    best = std::min(best,
+                    std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - t).count());
+    for (int n : r) EXPECT_GE(n, 0);
+  }
+  RecordProperty("milliseconds", std::to_string(best));
+  printf("32 GPUs x 64 NICs: %.2f ms (limit 5)\n", best);
+#if !defined(__SANITIZE_ADDRESS__)
+  EXPECT_LT(best, 5.0);
+#endif
+}
+
+Topology of_text(const std::string& text) {
+  auto hosts = take_apart({{"paste", text}});
+  return read_topology(facts_of_paste(hosts[0], "paste"));
+}
+
+bool said(const Topology& t, const char* code) {
+  for (const auto& f : t.findings)
+    if (f.code == code) return true;
+  return false;
+}
+
+TEST(Topology, AGpuWithoutNvlinkAmongLinkedOnesIsAnError) {
+  auto t = of_text(
+      "\tGPU0\tGPU1\tGPU2\tNIC0\tCPU "
+      "Affinity\nGPU0\tX\tNV18\tNODE\tPIX\t0-1\nGPU1\tNV18\tX\tNODE\tPIX\t0-1\nGPU2\tNODE\tNODE\tX\tPIX\t0-"
+      "1\n"
+      "NIC0\tPIX\tPIX\tPIX\tX\n\nLegend:\n  SYS = x\n  NV# = y\nNIC Legend:\n  NIC0: mlx5_0\n");
+  EXPECT_TRUE(said(t, "gpu_nvlink_down"));
+  EXPECT_EQ(t.verdict, Verdict::fail);
+}
+
+TEST(Topology, AFlatMatrixGivesNoVariables) {
+  auto t = of_text(
+      "\tGPU0\tGPU1\tNIC0\tNIC1\tCPU "
+      "Affinity\nGPU0\tX\tNV18\tPHB\tPHB\t0-1\nGPU1\tNV18\tX\tPHB\tPHB\t0-1\nNIC0\tPHB\tPHB\tX\tPHB\n"
+      "NIC1\tPHB\tPHB\tPHB\tX\nNIC Legend:\n  NIC0: mlx5_0\n  NIC1: mlx5_1\n");
+  EXPECT_EQ(t.mapping.confidence, Confidence::convention);
+  EXPECT_TRUE(t.strings.deep_ep.empty());
+  EXPECT_TRUE(said(t, "topo_flat_phb"));
+}
+
+TEST(Topology, ADeadNicOfOneGpuIsMissingNotReplaced) {
+  auto t = of_text(
+      "\tGPU0\tGPU1\tNIC0\tNIC1\tCPU "
+      "Affinity\nGPU0\tX\tNV18\tPIX\tSYS\t0-1\nGPU1\tNV18\tX\tSYS\tPIX\t2-"
+      "3\nNIC0\tPIX\tSYS\tX\tSYS\nNIC1\tSYS\tPIX\tSYS\tX\n"
+      "NIC Legend:\n  NIC0: mlx5_0\n  NIC1: mlx5_1\n"
+      "CA 'mlx5_0'\n\tPort 1:\n\t\tState: Active\n\t\tLink layer: InfiniBand\nCA 'mlx5_1'\n\tPort "
+      "1:\n\t\tState: Down\n\t\tLink layer: InfiniBand\n");
+  EXPECT_EQ(t.mapping.pairs.size(), 1u);
+  EXPECT_TRUE(said(t, "missing_nic"));
+}
+
+TEST(Topology, AnEmptyLiveHostIsNoPass) {
+  Facts f;
+  f.host_kind = "live";
+  EXPECT_EQ(read_topology(f).verdict, Verdict::fail);
+}
+
+TEST(Gid, LinkLocalAndAutoconfiguredAddressesAreNotRouted) {
+  auto t = of_text(
+      "mlx5_0 1 1 fe80::1 v2 eth0\nmlx5_0 1 3 ::ffff:169.254.1.1 v2 eth0\nmlx5_0 1 5 ::ffff:198.18.1.1 v1 "
+      "eth0\nmlx5_0 1 7 2001:db8::1 v2 eth0\n");
+  EXPECT_EQ(t.gid.per_device.at("mlx5_0"), 7);
+  EXPECT_TRUE(t.gid.ipv6);
+}
+
+TEST(Counters, TellUnevenAndIdleNics) {
+  std::vector<NicTraffic> t(2);
+  t[0] = {"mlx5_0", true, false, 10u << 20, 0, {}};
+  t[1] = {"mlx5_1", true, false, 0, 0, {}};
+  EXPECT_EQ(judge_evenness(t, {"mlx5_0", "mlx5_1"}).verdict, Verdict::fail);
+  t[1].tx_bytes = 5u << 20;
+  EXPECT_EQ(judge_evenness(t, {"mlx5_0", "mlx5_1"}).verdict, Verdict::warn);
+  t[1].tx_bytes = 10u << 20;
+  EXPECT_EQ(judge_evenness(t, {"mlx5_0", "mlx5_1"}).verdict, Verdict::pass);
+  EXPECT_EQ(judge_evenness(t, {"mlx5_0", "mlx5_9"}).verdict, Verdict::unknown);
+  EXPECT_EQ(judge_evenness({}, {}).verdict, Verdict::unknown);
+}
+
+TEST(Counters, ACounterThatFellIsNotKnown) {
+  CounterSample a{{"mlx5_0", true, false, 100, 100, {{"out_of_sequence", 1}}}},
+      b{{"mlx5_0", true, false, 50, 200, {{"out_of_sequence", 4}}}};
+  auto t = traffic_between(a, b);
+  ASSERT_EQ(t.size(), 1u);
+  EXPECT_FALSE(t[0].known);
+  EXPECT_EQ(t[0].errors.at("out_of_sequence"), 3u);
+}
+
+}  // namespace
+}  // namespace ep
