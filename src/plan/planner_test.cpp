@@ -255,6 +255,26 @@ TEST_F(Laws, OrderRespectsNeedsAndTwoRunsAreEqual) {
   });
 }
 
+TEST_F(Laws, StepsThatInstallIntoOneEnvironmentFollowEachOther) {
+  each([](const Facts&, const PlanOptions&, const Plan& plan) {
+    std::map<std::string, std::set<std::string>> behind;  // step -> all that come before it
+    std::vector<std::string> pip;
+    for (const auto& s : plan.steps) {
+      for (const auto& n : s.needs_steps) {
+        behind[s.id].insert(n);
+        behind[s.id].insert(behind[n].begin(), behind[n].end());
+      }
+      const bool installs = std::any_of(s.actions.begin(), s.actions.end(), [](const Action& a) {
+        return std::holds_alternative<PipInstall>(a);
+      });
+      if (!installs) continue;
+      for (const auto& earlier : pip)
+        EXPECT_TRUE(behind[s.id].count(earlier)) << s.id << " beside " << earlier;
+      pip.push_back(s.id);
+    }
+  });
+}
+
 TEST_F(Laws, EveryPredicateOfAPlanIsInTheTable) {
   each([](const Facts&, const PlanOptions&, const Plan& plan) {
     for (const auto& s : plan.steps)

@@ -84,7 +84,9 @@ void make_override(Build& b, const std::string& component, const std::string& na
   if (pin != b.solution.scope.end() && pin->second.present && pin->second.text != b.version(component))
     s.why += b.w("; torch {} pins {}, so this override must stay in force",
                  "；torch {} 固定为 {}，此覆盖必须一直有效", b.version("torch"), pin->second.text);
-  b.consider(std::move(s), {"torch", "python"});
+  // One installer at a time in one environment: independent steps run side by side.
+  b.consider(std::move(s), component == "nvshmem" ? std::vector<std::string>{"nccl", "torch", "python"}
+                                                  : std::vector<std::string>{"torch", "python"});
 }
 
 std::map<std::string, std::string> build_environment(const Build& b) {
