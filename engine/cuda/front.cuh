@@ -89,29 +89,27 @@ __device__ inline void load_cached(const DispatchArgs& a, const FrontMemory& m, 
   for (int i = tid; i < groups * ranks; i += kAuxWarps * 32) m.group[i] = 0;
 }
 
-/// Step 2, auxiliary warps: adds the counts of all earlier sources and of this rank's earlier blocks to
-/// `base`; waits for at least one word of every rank, which says that its receive buffers are free. False:
-/// gave up. A thread polls `kPairs` (source, block) pairs of `kWords` words at once, since each look costs a
-/// trip to L2.
+/// Step 2, auxiliary warps but the last: adds the counts of all earlier sources and of this rank's earlier
+/// blocks to `base`. A thread polls `kPairs` (source, block) pairs of `kWords` words at once, since each look
+/// costs a trip to L2. False: gave up.
 template <int kPairs, int kWords>
 __device__ inline bool wait_counts(const DispatchArgs& a, const Waiter& w, Front& f, uint32_t epoch,
                                    int tid) {
-  constexpr int kThreads = kAuxWarps * 32;
+  constexpr int kThreads = (kAuxWarps - 1) * 32;
   const int ranks = a.shape.ranks, words = (ranks + 1) / 2, blocks = gridDim.x, block = blockIdx.x;
+  const int pairs = a.rank * blocks + block;  // all blocks of earlier ranks, earlier blocks of this one
   bool good = true;
-  for (int q0 = 0; q0 < ranks * blocks; q0 += kThreads * kPairs) {
+  for (int q0 = 0; q0 < pairs; q0 += kThreads * kPairs) {
     const uint64_t* at[kPairs];
-    bool adds[kPairs], head[kPairs];
+    bool adds[kPairs];
     uint64_t v[kPairs][kWords] = {};
     int source = 0;
 #pragma unroll
     for (int p = 0; p < kPairs; ++p) {
       const int q = q0 + p * kThreads + tid, s = q / blocks, c = q - s * blocks;
-      const bool inside = q < ranks * blocks;
-      head[p] = inside && c == block;  // acquired: what the peer did before, it has done with our buffers
-      adds[p] = inside && !a.cached && (s < a.rank || (s == a.rank && c < block));
+      adds[p] = q < pairs;
       at[p] = &w.mine->count[(static_cast<size_t>(s) * kMaxCtas + c) * words];
-      if (head[p] || adds[p]) source = s;
+      if (adds[p]) source = s;
     }
     Patience patience;
     for (bool all = !good; !all;) {
@@ -120,15 +118,14 @@ __device__ inline bool wait_counts(const DispatchArgs& a, const Waiter& w, Front
       for (int p = 0; p < kPairs; ++p) {
 #pragma unroll
         for (int j = 0; j < kWords; ++j) {
-          if (j < words && (adds[p] || head[p]))
-            v[p][j] = head[p] ? load_acquire(at[p] + j) : load_relaxed(at[p] + j);
+          if (j < words && adds[p]) v[p][j] = load_relaxed(at[p] + j);
         }
       }
 #pragma unroll
       for (int p = 0; p < kPairs; ++p) {
 #pragma unroll
         for (int j = 0; j < kWords; ++j) {
-          all = all && (j >= words || !(adds[p] || head[p]) || static_cast<uint32_t>(v[p][j] >> 32) == epoch);
+          all = all && (j >= words || !adds[p] || static_cast<uint32_t>(v[p][j] >> 32) == epoch);
         }
       }
       if (!all && patience.spent(w, epoch, kPhaseCounts, source)) good = false, all = true;
@@ -149,6 +146,15 @@ __device__ inline bool wait_counts(const DispatchArgs& a, const Waiter& w, Front
     }
   }
   return good;
+}
+/// Meanwhile the last auxiliary warp: one word of every rank, acquired, says that its receive buffers are
+/// free. Apart from the others because an acquiring look is slower than a relaxed one.
+__device__ inline bool wait_heads(const DispatchArgs& a, const Waiter& w, uint32_t epoch, int lane) {
+  const int words = (a.shape.ranks + 1) / 2;
+  uint32_t ignored;
+  return lane >= a.shape.ranks ||
+         wait_word(w, &w.mine->count[(static_cast<size_t>(lane) * kMaxCtas + blockIdx.x) * words], epoch,
+                   kPhaseCounts, lane, ignored);
 }
 
 /// Final slot of a token of the block, -1 where it does not go. After step 2 and a block barrier.
@@ -299,9 +305,13 @@ __device__ inline void await_published(const DispatchArgs& a) {
 __device__ inline bool finish_front(const DispatchArgs& a, const Waiter& w, Front& f, uint32_t epoch, int aux,
                                     int lane) {
   bool good = true;
-  if (aux >= 0 && a.shape.ranks <= 2)
+  if (aux == kAuxWarps - 1)
+    good = wait_heads(a, w, epoch, lane);
+  else if (aux < 0 || a.cached)
+    good = true;
+  else if (a.shape.ranks <= 2)
     good = wait_counts<4, 1>(a, w, f, epoch, aux * 32 + lane);
-  else if (aux >= 0)
+  else
     good = wait_counts<1, kCountWords>(a, w, f, epoch, aux * 32 + lane);
   if (named_barrier_or(kBarFront, (a.tile.warps + kAuxWarps) * 32, !good)) return false;
   stamp(threadIdx.x == 0 ? a.stamps : nullptr, kStampCounts);
