@@ -133,7 +133,8 @@ class Run {
                               r.num_tokens, r.requested_tokens, r.scaled_down_why)},
            {},
            "epready bench --num-tokens " + std::to_string(r.num_tokens)});
-    for (const auto& p : r.phases) {
+    for (const BenchPhase* phase : key_phases(r)) {
+      const BenchPhase& p = *phase;
       if (!p.ceiling_time) continue;
       bool slow = p.min_share > 0 && p.ceiling_share < p.min_share;
       std::string seen = w_("{:.2f} GB/s, {:.0f} % of the ceiling {:.2f} GB/s measured in the same run",
