@@ -80,6 +80,7 @@ class Up : public Command {
     auto recipe = load_recipe("");
     if (!recipe) return c.report(recipe.error());
     auto lanes = judge_lanes(facts, *recipe, c.lang);
+    fill_proven(lanes, c.lang);
     say(c, lanes_text(lanes, c.look()));
 
     // 3. What has to change for the best of them?
@@ -143,10 +144,11 @@ class Up : public Command {
 
     // 7. The report, for people and for machines, in the same folder.
     stage(c, 7, {"report", "报告"});
+    if (verified.bench) remember(c, *verified.bench);
+    fill_proven(lanes, c.lang);  // by the run just made
     HostReport report{&facts, lanes, &plan, &*applied, &verified, c.lang};
     auto written = write_report(report, plan_.prefix + "/report");
     if (!written) return c.report(written.error());
-    if (verified.bench) remember(c, *verified.bench);
     if (c.json) c.out(report_json(report));
     say(c, fmt::format("{}\n{}", written->html, verify_summary_text(verified, c.look())));
     int code = applied_code != 0 && verified.exit_code() == 0 ? applied_code : verified.exit_code();

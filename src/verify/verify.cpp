@@ -143,7 +143,9 @@ class Run {
       add({"speed." + p.name,
            w_("{} is fast", "{} 的速度", p.name),
            "speed",
-           {slow ? Verdict::warn : Verdict::pass, seen},
+           p.min_share > 0
+               ? Outcome{slow ? Verdict::warn : Verdict::pass, seen}
+               : Outcome{Verdict::skip, seen + w_("; not judged at this shape", "；此规模不作判断")},
            {p.ceiling_what, 0, {}},
            slow ? "epready bench (when the host is quiet)" : ""});
     }
