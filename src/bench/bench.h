@@ -55,9 +55,6 @@ struct BenchResult {
   std::string text;      ///< the engine's own table
 };
 
-/// The phases that speak for a run: those that are judged against their ceiling, else the first of each name.
-std::vector<const BenchPhase*> key_phases(const BenchResult& result);
-
 struct BenchRequest {
   std::string case_name = "bench";
   bool gpu = false;

@@ -75,18 +75,3 @@ TEST(Bench, OtherSchemaAndNoiseAreErrors) {
   ASSERT_FALSE(r);
   EXPECT_EQ(r.error().kind, ErrorKind::malformed);
 }
-
-TEST(Bench, KeyPhasesAreTheJudgedOnesElseTheFirstOfEachName) {
-  BenchResult r;
-  BenchPhase a, b, c;
-  a.name = "dispatch", a.mode = "full";
-  b.name = "dispatch", b.mode = "8 SMs";
-  c.name = "combine", c.mode = "full";
-  r.phases = {a, b, c};
-  ASSERT_EQ(key_phases(r).size(), 2u);
-  EXPECT_EQ(key_phases(r)[1]->name, "combine");
-  r.phases[2].min_share = 0.8;
-  r.phases[2].ceiling_time = Timing{};
-  ASSERT_EQ(key_phases(r).size(), 1u);
-  EXPECT_EQ(key_phases(r)[0]->name, "combine");
-}

@@ -73,17 +73,6 @@ Outcome outcome(const std::string& word, const BenchResult& r) {
 
 }  // namespace
 
-std::vector<const BenchPhase*> key_phases(const BenchResult& r) {
-  std::vector<const BenchPhase*> judged, first;
-  for (const auto& p : r.phases) {
-    if (p.ceiling_time && p.min_share > 0) judged.push_back(&p);
-    bool seen = false;
-    for (const auto* f : first) seen |= f->name == p.name;
-    if (!seen) first.push_back(&p);
-  }
-  return judged.empty() ? first : judged;
-}
-
 Result<BenchResult> parse_bench(std::string_view source) {
   json j = json::parse(source, nullptr, false);
   if (j.is_discarded() || !j.is_object())

@@ -4,7 +4,6 @@
 #include "cli/bench_options.h"
 #include "cli/host_report.h"
 #include "cli/rows.h"
-#include "host/host.h"
 #include "report/bench_report.h"
 
 namespace ep {
@@ -47,42 +46,13 @@ Result<> check_bench_options(const BenchRequest& q, const char* command) {
   return {};
 }
 
-void choose_engine(BenchRequest& q, const Facts& facts, bool ranks_given) {
-  q.gpu = !facts.gpus.empty() && find_engine(true).has_value();
-  if (q.gpu && !ranks_given) q.ranks = int(facts.gpus.size());
-}
-
 namespace {
 
 class Bench : public Command {
  public:
-  std::vector<Option> options() override {
-    auto o = bench_options(request_);
-    o.push_back({"--engine",
-                 {"Where ranks live: GPUs when there are any, or processes on CPUs",
-                  "rank 所在：有 GPU 时用 GPU，或 CPU 上的进程"},
-                 &engine_,
-                 {"auto", "cpu", "gpu"},
-                 "WHERE",
-                 false});
-    return o;
-  }
+  std::vector<Option> options() override { return bench_options(request_); }
   int run(Context& c) override {
     if (auto ok = check_bench_options(request_, "bench"); !ok) return c.report(ok.error());
-    if (engine_ == "gpu") request_.gpu = true;
-    if (engine_ != "cpu") {
-      auto host = open_host("");
-      if (!host) return c.report(host.error());
-      Facts facts = read_facts(**host);
-      if (engine_ == "auto") choose_engine(request_, facts, request_.ranks != BenchRequest{}.ranks);
-      for (const auto& g : facts.gpus)
-        if (request_.gpu && g.in_use.value_or(false))
-          return c.report(
-              fail(ErrorKind::unsupported,
-                   fmt::format("GPU {} is in use; a run would disturb it and measure it", g.index),
-                   g.in_use.where, {}, "nvidia-smi, or: epready bench --engine cpu")
-                  .value());
-    }
     c.note(fmt::format("{} ({} ranks, {} tokens x {})", c.tr({"running the engine", "运行引擎"}),
                        request_.ranks, request_.num_tokens, request_.hidden));
     auto result = run_bench(
@@ -97,7 +67,6 @@ class Bench : public Command {
 
  private:
   BenchRequest request_;
-  std::string engine_ = "auto";
 };
 
 }  // namespace

@@ -1,5 +1,4 @@
-// The table of commands. Adding one: its file, its row here, its page in docs/commands/ and
-// docs/zh/commands/.
+// The table of commands. Adding one: its file, its row here, its page in docs/commands/ and docs/zh/commands/.
 #include "cli/command.h"
 #include "cli/rows.h"
 

@@ -7,9 +7,7 @@
 #include "base/words.h"
 #include "cli/plan_options.h"
 #include "cli/rows.h"
-#include "doctor/problem_lint.h"
 #include "plan/fact_scope.h"
-#include "recipe/data_files.h"
 
 namespace ep {
 namespace {
@@ -27,15 +25,7 @@ class DataLint : public Command {
   int run(Context& c) override {
     const Words w{c.lang};
     Recipe recipe;
-    auto errors = load_recipe_all(data_folder(dir_), condition_names(), recipe);
-    Catalogue catalogue;
-    if (auto files = data_files("problems", data_folder(dir_)); !files)
-      errors.push_back(files.error());
-    else
-      catalogue = load_catalogue(*files, errors);
-    // Fixtures are files of the repository, not of the program: the test ep_problems_test holds their rules.
-    for (const auto& mark : lint_problems(catalogue, {}))
-      if (mark.error) errors.push_back({ErrorKind::malformed, mark.text, mark.where, {}, {}, {}});
+    const auto errors = load_recipe_all(data_folder(dir_), condition_names(), recipe);
     size_t rules = 0, releases = 0;
     for (const auto& x : recipe.components) rules += x.rules.size(), releases += x.releases.size();
     if (c.json) {
@@ -50,8 +40,7 @@ class DataLint : public Command {
                                     {"rules", rules},
                                     {"stacks", recipe.stacks.size()},
                                     {"platforms", recipe.platforms.size()},
-                                    {"baselines", recipe.baselines.size()},
-                                    {"problems", catalogue.problems.size()}};
+                                    {"baselines", recipe.baselines.size()}};
       c.out(out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
     } else {
       for (const auto& e : errors) {
@@ -60,10 +49,10 @@ class DataLint : public Command {
       }
       if (errors.empty())
         c.out(w("data is whole: {} components with {} releases and {} rules, {} stacks, {} platforms, {} "
-                "baselines, {} problems",
-                "数据完整：{} 个组件、{} 个版本、{} 条规则、{} 个组合、{} 个平台、{} 条基线、{} 个问题",
+                "baselines",
+                "数据完整：{} 个组件、{} 个版本、{} 条规则、{} 个组合、{} 个平台、{} 条基线",
                 recipe.components.size(), releases, rules, recipe.stacks.size(), recipe.platforms.size(),
-                recipe.baselines.size(), catalogue.problems.size()) +
+                recipe.baselines.size()) +
               "\n");
       else
         c.out(w("{} mistakes", "{} 处错误", errors.size()) + "\n");

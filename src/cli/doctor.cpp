@@ -62,12 +62,7 @@ class Doctor : public Command {
     Observed observed;
     const bool host = !c.from.empty() || here_ || (files_.empty() && follow_.empty());
     if (host) {
-      return c.report({ErrorKind::unsupported,
-                       "the facts of a host cannot be judged yet",
-                       c.from,
-                       "",
-                       "epready doctor LOG",
-                       {}});
+      return c.report({ErrorKind::unsupported, "the facts of a host cannot be judged yet", c.from, "", "epready doctor LOG", {}});
     }
     if (!follow_.empty()) return follow(c, *catalogue, observed);
     std::vector<LogInput> logs;

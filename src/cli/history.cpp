@@ -19,8 +19,8 @@ std::string history_path() {
 
 std::string phase_words(const BenchResult& r) {
   std::string out;
-  for (const auto* p : key_phases(r))
-    out += fmt::format("{}{} {:.1f} us", out.empty() ? "" : ", ", p->name, p->time.median_us);
+  for (const auto& p : r.phases)
+    out += fmt::format("{}{} {:.1f} us", out.empty() ? "" : ", ", p.name, p.time.median_us);
   return out;
 }
 

@@ -10,7 +10,6 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "base/words.h"
 #include "plan/plan_json.h"
 #include "report/bench_report.h"
 #include "report/facts_json.h"
@@ -45,19 +44,6 @@ std::string now_utc() {
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
   return text;
-}
-
-void fill_proven(std::vector<LaneStatus>& lanes, Lang lang) {
-  auto last = find_entry(default_prefix() + "/history.jsonl", "last");
-  char host[256] = "";
-  gethostname(host, sizeof host - 1);
-  if (!last || last->host != host) return;
-  Words w{lang};
-  for (auto& l : lanes)
-    if (l.lane == "local")
-      l.proven = {last->result.outcome.verdict,
-                  w("{}: {} ranks on {}: {}", "{}：{} 个 rank，{}：{}", last->when, last->result.ranks,
-                    last->result.device, last->result.outcome.reason)};
 }
 
 void remember(const Context& context, const BenchResult& result) {

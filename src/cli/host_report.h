@@ -35,8 +35,6 @@ Result<> write_file(const std::string& path, std::string_view content);
 
 /// UTC now, 2026-11-30T12:00:00Z.
 std::string now_utc();
-/// Fills "proven" of the local lane from the newest run of this machine in the history.
-void fill_proven(std::vector<LaneStatus>& lanes, Lang lang);
 /// Adds a run to the history of this machine; a history that cannot be written is said and is no failure.
 void remember(const Context& context, const BenchResult& result);
 

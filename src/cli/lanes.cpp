@@ -1,5 +1,4 @@
 // `lanes`: which ways to run EP are possible here, installed, proven.
-#include "cli/host_report.h"
 #include "cli/plan_options.h"
 #include "cli/rows.h"
 #include "report/lanes_report.h"
@@ -19,8 +18,7 @@ class LanesCommand : public Command {
     const Words w{c.lang};
     auto input = plan_input(c, arguments_);
     if (!input) return c.report(input.error());
-    auto lanes = judge_lanes(input->facts, input->recipe, c.lang, arguments_.plan);
-    if (c.from.empty()) fill_proven(lanes, c.lang);
+    const auto lanes = judge_lanes(input->facts, input->recipe, c.lang, arguments_.plan);
     const std::string name = input->facts.os.hostname.value_or(input->facts.host_name);
     if (c.json) {
       c.out(lanes_json(lanes, name));

@@ -31,7 +31,6 @@ class Report : public Command {
     auto recipe = load_recipe("");
     if (!recipe) return c.report(recipe.error());
     auto lanes = judge_lanes(facts, *recipe, c.lang);
-    if (c.from.empty()) fill_proven(lanes, c.lang);
     PlanOptions o;
     o.lane = lane_;
     o.lang = c.lang;

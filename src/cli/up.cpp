@@ -80,7 +80,6 @@ class Up : public Command {
     auto recipe = load_recipe("");
     if (!recipe) return c.report(recipe.error());
     auto lanes = judge_lanes(facts, *recipe, c.lang);
-    fill_proven(lanes, c.lang);
     say(c, lanes_text(lanes, c.look()));
 
     // 3. What has to change for the best of them?
@@ -106,33 +105,23 @@ class Up : public Command {
     say(c, w("{} steps done, {} already satisfied", "完成 {} 步，{} 步原已满足",
              applied->count(StepState::done), applied->count(StepState::satisfied)) +
                "\n");
-    // Without consent nothing of the better lane is done; the local lane needs none and is proven all the
-    // same.
-    const int applied_code = applied->exit_code();
-    if (applied_code != 0) {
-      stopped(c, *applied, applied_code);
-      if (applied_code != 3 || plan.lane == "local") return applied_code;
-      say(c, w("\nLane {} waits for what is named above; meanwhile the local lane is proven.\n",
-               "\n通道 {} 等待上述条件；先验证 local 通道。\n", plan.lane));
-    }
+    if (int code = applied->exit_code(); code != 0) return stopped(c, *applied, code);
 
     // 5. The environment file is one of the plan's steps; say how to use it.
     stage(c, 5, {"env", "环境"});
-    if (applied_code == 0)
-      say(c, fmt::format("source {}/env/env.sh\n", plan_.prefix));
-    else
-      say(c, w("not written: it belongs to the lane that waits\n", "未写入：属于等待中的通道\n"));
+    say(c, fmt::format("source {}/env/env.sh", plan_.prefix) + "\n");
 
     // 6. Proof: facts again, then real tokens between ranks.
     stage(c, 6, {"verify", "验证"});
     facts = read_facts(**host, plan_.prefix);
     VerifyOptions v;
     v.level = 2;
-    v.lane = applied_code == 0 ? plan.lane : "local";
+    v.lane = plan.lane;
     v.lang = c.lang;
     v.interrupt = &interrupted();
     v.bench = bench_;
-    choose_engine(v.bench, facts, v.bench.ranks != BenchRequest{}.ranks);
+    v.bench.gpu = !facts.gpus.empty() && find_engine(true).has_value();
+    if (v.bench.gpu) v.bench.ranks = int(facts.gpus.size());
     if (!c.json)
       v.on_item = [&](const VerifyItem& i) {
         c.out(verify_item_text(i, c.look()));
@@ -144,15 +133,13 @@ class Up : public Command {
 
     // 7. The report, for people and for machines, in the same folder.
     stage(c, 7, {"report", "报告"});
-    if (verified.bench) remember(c, *verified.bench);
-    fill_proven(lanes, c.lang);  // by the run just made
     HostReport report{&facts, lanes, &plan, &*applied, &verified, c.lang};
     auto written = write_report(report, plan_.prefix + "/report");
     if (!written) return c.report(written.error());
+    if (verified.bench) remember(c, *verified.bench);
     if (c.json) c.out(report_json(report));
     say(c, fmt::format("{}\n{}", written->html, verify_summary_text(verified, c.look())));
-    int code = applied_code != 0 && verified.exit_code() == 0 ? applied_code : verified.exit_code();
-    if (applied_code != 0) return c.next("epready up --yes=packages,kernel"), code;
+    int code = verified.exit_code();
     c.next(code == 0 ? "epready report" : code == 5 ? "epready up" : "epready doctor");
     return code;
   }
@@ -175,13 +162,13 @@ class Up : public Command {
     char line[16];
     return std::fgets(line, sizeof line, stdin) && (line[0] == 'y' || line[0] == 'Y');
   }
-  static void stopped(Context& c, const ApplyReport& applied, int code) {
+  int stopped(Context& c, const ApplyReport& applied, int code) {
     for (const auto& s : applied.steps)
       if (!s.reason.empty() && s.state != StepState::satisfied && s.state != StepState::done)
         c.note(fmt::format("{}: {}: {}{}", s.id, to_string(s.state), s.reason,
                            s.next.empty() ? "" : "; next: " + s.next));
-    if (code != 3)
-      c.next(code == 4 ? "reboot, then: epready up" : code == 5 ? "epready up" : "epready status");
+    c.next(code == 4 ? "reboot, then: epready up" : code == 5 ? "epready up" : "epready status");
+    return code;
   }
   PlanOptions plan_ = [] {
     PlanOptions o;

@@ -41,7 +41,8 @@ class Verify : public Command {
     auto host = c.open();
     if (!host) return c.report(host.error());
     Facts facts = read_facts(**host);
-    choose_engine(options_.bench, facts, options_.bench.ranks != BenchRequest{}.ranks);
+    options_.bench.gpu = !facts.gpus.empty() && find_engine(true).has_value();
+    if (options_.bench.gpu) options_.bench.ranks = int(facts.gpus.size());
     options_.lang = c.lang;
     options_.interrupt = &interrupted();
     options_.on_line = [&](std::string_view line) { c.note(line); };

@@ -61,10 +61,11 @@ std::string bench_text(const BenchResult& r, const Look& look) {
     if (!p.ceiling_what.empty() && p.ceiling_what != last)
       out += "# " + w("ceiling of {}: {}", "{} 的上限：{}", p.name, last = p.ceiling_what) + "\n";
   for (const auto& p : r.peers)
-    out += p.status == "ok" ? fmt::format("# {}\n", w("peer {} ({}): {:.1f} us, {:.2f} times ours",
-                                                      "对照 {}（{}）：{:.1f} us，为我们的 {:.2f} 倍", p.name,
-                                                      p.phase, p.time.median_us, p.ratio))
-                            : fmt::format("# {}\n", w("peer {}: {}", "对照 {}：{}", p.name, p.status));
+    out += p.status == "ok"
+               ? fmt::format("# {}\n", w("peer {} ({}): {:.1f} us, {:.2f} times ours",
+                                         "对照 {}（{}）：{:.1f} us，为我们的 {:.2f} 倍", p.name, p.phase,
+                                         p.time.median_us, p.ratio))
+               : fmt::format("# {}\n", w("peer {}: not run, {}", "对照 {}：未运行，{}", p.name, p.status));
   out += "# " +
          w("{} rows checked, {} wrong; memory {} (worst-case buffers {})",
            "检查 {} 行，错误 {} 行；内存 {}（最坏缓冲 {}）", r.rows_checked, r.mismatches,

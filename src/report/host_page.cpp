@@ -88,8 +88,7 @@ class Page {
       s.blocks.push_back(HtmlParagraph{w_("Scaled down: {}", "已缩小规模：{}", r.scaled_down_why), false});
     HtmlBars bars;
     bars.unit = "GB/s";
-    for (const BenchPhase* phase : key_phases(r)) {
-      const BenchPhase& p = *phase;
+    for (const auto& p : r.phases) {
       bool slow = p.ceiling_time && p.min_share > 0 && p.ceiling_share < p.min_share;
       bars.bars.push_back({p.name,
                            p.ceiling_time
@@ -99,26 +98,6 @@ class Page {
                            w_("ceiling {:.2f}", "上限 {:.2f}", p.ceiling_gbps), 0, "", slow ? "warn" : ""});
     }
     s.blocks.push_back(std::move(bars));
-    HtmlTable all;
-    all.head = {
-        w_("Operation", "操作"),         w_("Mode", "方式"),           w_("Time (us)", "时间（us）"),   "p95",
-        w_("Logical GB/s", "逻辑 GB/s"), w_("Wire GB/s", "线路 GB/s"), w_("Share of ceiling", "占上限")};
-    for (const auto& p : r.phases)
-      all.rows.push_back(
-          {{p.name, "", false},
-           {p.mode, "", false},
-           {fmt::format("{:.1f}", p.time.median_us), "", false},
-           {fmt::format("{:.1f}", p.time.p95_us), "", false},
-           {fmt::format("{:.2f}", p.gbps), "", false},
-           {fmt::format("{:.2f}", p.wire_gbps), "", false},
-           {p.ceiling_time ? fmt::format("{:.0f} %", p.ceiling_share * 100) : "-", "", false}});
-    s.blocks.push_back(std::move(all));
-    for (const auto& p : r.peers)
-      s.blocks.push_back(HtmlParagraph{p.status == "ok" ? w_("{} ({}): {:.1f} us, {:.2f} times ours",
-                                                             "{}（{}）：{:.1f} us，为我们的 {:.2f} 倍",
-                                                             p.name, p.phase, p.time.median_us, p.ratio)
-                                                        : p.name + ": " + p.status,
-                                       false});
     s.blocks.push_back(HtmlFold{w_("The engine's record", "引擎的原始记录"), r.raw_json});
     return s;
   }

@@ -133,8 +133,7 @@ class Run {
                               r.num_tokens, r.requested_tokens, r.scaled_down_why)},
            {},
            "epready bench --num-tokens " + std::to_string(r.num_tokens)});
-    for (const BenchPhase* phase : key_phases(r)) {
-      const BenchPhase& p = *phase;
+    for (const auto& p : r.phases) {
       if (!p.ceiling_time) continue;
       bool slow = p.min_share > 0 && p.ceiling_share < p.min_share;
       std::string seen = w_("{:.2f} GB/s, {:.0f} % of the ceiling {:.2f} GB/s measured in the same run",
@@ -143,9 +142,7 @@ class Run {
       add({"speed." + p.name,
            w_("{} is fast", "{} 的速度", p.name),
            "speed",
-           p.min_share > 0
-               ? Outcome{slow ? Verdict::warn : Verdict::pass, seen}
-               : Outcome{Verdict::skip, seen + w_("; not judged at this shape", "；此规模不作判断")},
+           {slow ? Verdict::warn : Verdict::pass, seen},
            {p.ceiling_what, 0, {}},
            slow ? "epready bench (when the host is quiet)" : ""});
     }
