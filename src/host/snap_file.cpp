@@ -37,12 +37,14 @@ std::optional<std::string> decode(std::string_view word) {
   std::string out;
   for (size_t i = 0; i < word.size(); ++i) {
     if (word[i] != '%') {
+      if ((unsigned char)word[i] <= ' ' || word[i] == 0x7f) return std::nullopt;  // such are written %XX
       out += word[i];
       continue;
     }
-    auto value = i + 2 < word.size() ? parse_int("0x" + std::string(word.substr(i + 1, 2))) : std::nullopt;
-    if (!value || *value == 0) return std::nullopt;
-    out += char(*value);
+    if (i + 2 >= word.size()) return std::nullopt;
+    const long long value = parse_int("0x" + std::string(word.substr(i + 1, 2))).value_or(0);
+    if (value <= 0) return std::nullopt;
+    out += char(value);
     i += 2;
   }
   return out;
