@@ -62,7 +62,9 @@ class Doctor : public Command {
     Observed observed;
     const bool host = !c.from.empty() || here_ || (files_.empty() && follow_.empty());
     if (host) {
-      return c.report({ErrorKind::unsupported, "the facts of a host cannot be judged yet", c.from, "", "epready doctor LOG", {}});
+      auto opened = c.open();
+      if (!opened) return c.report(opened.error());
+      observe_host(read_facts(**opened), observed);
     }
     if (!follow_.empty()) return follow(c, *catalogue, observed);
     std::vector<LogInput> logs;

@@ -337,6 +337,17 @@ void take_notes(const Case& c, Diagnosis* d) {
                                " 行超过 64 KiB，按 16 KiB 的窗口匹配"));
   }
   d->errors = c.logs.errors;
+  // A host was looked at: rules that nobody could judge are no proof of health.
+  if (!c.logs.names.empty() || c.observed.table().empty()) return;
+  size_t rules = 0, unknown = 0;
+  for (const Problem& p : c.catalogue.problems)
+    for (const FactRule& r : p.rules) {
+      ++rules;
+      unknown += judge_all(r.all, c.observed) == Truth::unknown;
+    }
+  if (unknown > 0)
+    d->notes.push_back(std::to_string(unknown) + c.say(" of ", " / ") + std::to_string(rules) +
+                       c.say(" rules on facts could not be judged here: their facts are not known", " 条事实规则无法判断：所需事实未知"));
 }
 
 /// Takes out what stronger candidates explain; remembers by what.
