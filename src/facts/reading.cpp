@@ -5,6 +5,7 @@
 namespace ep {
 
 void Probes::start(const std::vector<std::string>& names) {
+  if (host_.kind() != HostKind::live) return;  // looked up, not run: nothing to wait for
   std::lock_guard lock(mutex_);
   for (const auto& name : names)
     if (!running_.count(name))
