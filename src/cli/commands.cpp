@@ -1,4 +1,5 @@
-// The table of commands. Adding one: its file, its row here, its page in docs/commands/ and docs/zh/commands/.
+// The table of commands. Adding one: its file, its row here, its page in docs/commands/ and
+// docs/zh/commands/.
 #include "cli/command.h"
 #include "cli/rows.h"
 
@@ -18,6 +19,12 @@ const std::vector<CommandRow>& commands() {
                               "显示本机的各项事实、状态与来源"}, true, true, make_facts},
       {"snapshot", Group::know, {"Capture this host, to look at it elsewhere with --from",
                                  "采集本机，以便在别处用 --from 查看"}, true, true, make_snapshot},
+      {"bundle",
+       Group::know,
+       {"Pack this host and logs for a bug report, names and addresses replaced", "打包本机与日志用于报告问题，名称与地址均被替换"},
+       true,
+       false,
+       make_bundle},
       {"explain", Group::know, {"Show a known problem: cause, fix, look-alikes, sources",
                                 "显示一个已知问题：原因、处理、易混问题、来源"}, false, true, make_explain},
       {"problems", Group::know, {"List the problems that the doctor knows",

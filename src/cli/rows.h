@@ -9,6 +9,7 @@ namespace ep {
 std::unique_ptr<Command> make_bench();
 std::unique_ptr<Command> make_facts();
 std::unique_ptr<Command> make_snapshot();
+std::unique_ptr<Command> make_bundle();
 std::unique_ptr<Command> make_doctor();
 std::unique_ptr<Command> make_explain();
 std::unique_ptr<Command> make_problems();

@@ -347,7 +347,8 @@ void take_notes(const Case& c, Diagnosis* d) {
     }
   if (unknown > 0)
     d->notes.push_back(std::to_string(unknown) + c.say(" of ", " / ") + std::to_string(rules) +
-                       c.say(" rules on facts could not be judged here: their facts are not known", " 条事实规则无法判断：所需事实未知"));
+                       c.say(" rules on facts could not be judged here: their facts are not known",
+                             " 条事实规则无法判断：所需事实未知"));
 }
 
 /// Takes out what stronger candidates explain; remembers by what.

@@ -1,0 +1,192 @@
+#include "doctor/pseudonyms.h"
+
+#include <fmt/core.h>
+#include <re2/re2.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "base/text.h"
+
+namespace ep {
+
+namespace {
+
+struct Shape {
+  const char* what;
+  const char* regex;  ///< one group before, one of what is replaced, rest is looked at again
+};
+
+// In this order: what has the most certain shape first. `keep` below lets harmless values through.
+const Shape kShapes[] = {
+    {"token",
+     R"(()((?:hf_|ghp_|gho_|github_pat_|glpat-|sk-|xox[bp]-|AKIA|ASIA|eyJ[A-Za-z0-9_-]{10,}\.)[A-Za-z0-9_.\-]{12,}))"},
+    {"token",
+     R"((?i)((?:bearer|authorization:|token|passw(?:or)?d|secret|api[_-]?key|access[_-]?key)["']?\s*[=: ]\s*["']?)([^\s"',;]{6,}))"},
+    {"email", R"(()([A-Za-z0-9._%+-]+@[A-Za-z0-9-]+\.[A-Za-z0-9.-]*[A-Za-z]))"},
+    {"uuid", R"(()([0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}))"},
+    {"ipv6",
+     R"(()((?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}|(?:[0-9a-fA-F]{1,4}:){1,6}:(?:[0-9a-fA-F]{1,4}:){0,5}[0-9a-fA-F]{1,4}))"},
+    {"mac", R"(()((?:[0-9a-fA-F]{2}:){5,19}[0-9a-fA-F]{2}))"},
+    {"guid",
+     R"((^|[^:0-9a-fA-F])([0-9a-fA-F]{4}:[0-9a-fA-F]{4}:[0-9a-fA-F]{4}:[0-9a-fA-F]{4})(?:$|[^:0-9a-fA-F]))"},
+    {"guid", R"((?i)((?:guid|node_guid|port_guid|sys_image)\S*\s+)(0x[0-9a-f]{12,16}))"},
+    {"serial", R"((?i)(serial(?: number| no\.?)?\s*[=:]\s*)([A-Z0-9]{6,}))"},
+    {"ipv4", R"((^|[^0-9.])((?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3})\b)"},
+};
+
+bool keep(const std::string& what, const std::string& value) {
+  if (what == "ipv4") return value == "127.0.0.1" || value == "0.0.0.0" || starts_with(value, "255.");
+  if (what == "ipv6") return value == "::1" || value.find_first_not_of("0:") == std::string::npos;
+  if (what == "mac" || what == "guid") return value.find_first_not_of("0:xX") == std::string::npos;
+  return false;
+}
+
+const re2::RE2& compiled(size_t i) {
+  static const std::vector<std::unique_ptr<re2::RE2>> kAll = [] {
+    std::vector<std::unique_ptr<re2::RE2>> out;
+    for (const Shape& s : kShapes) out.push_back(std::make_unique<re2::RE2>(s.regex));
+    return out;
+  }();
+  return *kAll[i];
+}
+
+bool word_byte(char c) {
+  return isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '-';
+}
+
+/// Words that stand where a host name may stand and are none.
+bool common_word(const std::string& w) {
+  static const std::vector<std::string> kWords = {"localhost", "root",  "host",  "node",    "user",   "INFO",
+                                                  "WARNING",   "ERROR", "DEBUG", "ubuntu",  "admin",  "home",
+                                                  "linux",     "Linux", "stdin", "python3", "worker", "rank"};
+  return w.size() < 3 || std::find(kWords.begin(), kWords.end(), w) != kWords.end() ||
+         w.find_first_not_of("0123456789.") == std::string::npos;
+}
+
+}  // namespace
+
+void Pseudonyms::know_host(const std::string& name) {
+  if (common_word(name) || words_.count(name)) return;
+  words_[name] = stand_in("host", name);
+  const size_t dot = name.find('.');  // the short name of a full one
+  if (dot != std::string::npos && !common_word(name.substr(0, dot)))
+    words_[name.substr(0, dot)] = words_[name];
+}
+
+void Pseudonyms::know_user(const std::string& name) {
+  if (!common_word(name) && !words_.count(name)) words_[name] = stand_in("user", name);
+}
+
+void Pseudonyms::learn(std::string_view text) {
+  static const re2::RE2 kPrompt(R"(^\W{0,3}([a-z_][a-z0-9_-]*)@([A-Za-z0-9][A-Za-z0-9.-]*)[:~ ])");
+  static const re2::RE2 kNccl(R"(([A-Za-z0-9][\w.-]*):\d+:\d+ \[\d+\] NCCL)");
+  static const re2::RE2 kUname(R"(^Linux ([A-Za-z0-9][\w.-]*) \d+\.\d+)");
+  static const re2::RE2 kSyslog(R"(^[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d ([A-Za-z0-9][\w.-]*) \w+)");
+  static const re2::RE2 kHome(R"((?:/home|/Users)/([A-Za-z0-9._-]+))");
+  static const re2::RE2 kNamed(
+      R"((?i)(?:host_?name|node_?name|MASTER_ADDR)["']?\s*[=:]\s*["']?([A-Za-z][\w.-]*))");
+  for (std::string_view line : lines(text)) {
+    line = line.substr(0, 4096);
+    std::string user, host;
+    if (re2::RE2::PartialMatch(line, kPrompt, &user, &host)) {
+      know_user(user);
+      know_host(host);
+    }
+    for (const re2::RE2* re : {&kNccl, &kUname, &kSyslog, &kNamed})
+      if (re2::RE2::PartialMatch(line, *re, &host)) know_host(host);
+    if (re2::RE2::PartialMatch(line, kHome, &user)) know_user(user);
+  }
+}
+
+std::string Pseudonyms::ipv4(const std::string& address) {
+  const size_t dot = address.rfind('.');
+  const std::string subnet = address.substr(0, dot);
+  const int s = subnets_.emplace(subnet, int(subnets_.size())).first->second;
+  auto& hosts = hosts_in_subnet_[subnet];
+  const int h = hosts.emplace(address, int(hosts.size()) + 1).first->second;
+  return fmt::format("198.{}.{}.{}", 18 + s / 256 % 2, s % 256,
+                     h % 256);  // 198.18.0.0/15 is set aside for tests
+}
+
+std::string Pseudonyms::make(const std::string& what, const std::string& original) {
+  const int n = ++counts_[what];
+  if (what == "ipv4") return ipv4(original);
+  if (what == "ipv6" && original.size() == 39) {  // a GID as sysfs prints it: its kind must stay visible
+    const std::string mapped = "0000:0000:0000:0000:0000:ffff:";
+    if (starts_with(lower(original), mapped)) {
+      int part[4] = {0, 0, 0, 0};
+      for (int k = 0; k < 4; ++k)
+        part[k] = int(parse_int("0x" + original.substr(size_t(30 + k * 2 + k / 2), 2)).value_or(0));
+      const std::string fake = ipv4(fmt::format("{}.{}.{}.{}", part[0], part[1], part[2], part[3]));
+      const auto pieces = split(fake, '.');
+      for (int k = 0; k < 4; ++k) part[k] = int(parse_int(pieces[size_t(k)]).value_or(0));
+      return fmt::format("{}{:02x}{:02x}:{:02x}{:02x}", mapped, part[0], part[1], part[2], part[3]);
+    }
+    return (starts_with(lower(original), "fe80") ? "fe80" : "2001") +
+           fmt::format(":0000:0000:0000:0000:5eed:0000:{:04x}", n);
+  }
+  if (what == "ipv6")
+    return (starts_with(lower(original), "fe80") ? "fe80::5eed:" : "2001:db8::") + fmt::format("{:x}", n);
+  if (what == "mac") {
+    std::string out = "02";
+    for (size_t i = 1; i < (original.size() + 1) / 3; ++i)
+      out += i + 1 == (original.size() + 1) / 3 ? fmt::format(":{:02x}", n & 255) : ":00";
+    return out;
+  }
+  if (what == "guid")
+    return starts_with(original, "0x") ? fmt::format("0x5eed{:012x}", n)
+                                       : fmt::format("5eed:0000:0000:{:04x}", n);
+  if (what == "uuid") return fmt::format("00000000-0000-4000-8000-{:012x}", n);
+  if (what == "email") return fmt::format("person-{}@example.org", n);
+  return fmt::format("{}-{}", what, n);
+}
+
+const std::string& Pseudonyms::stand_in(const std::string& what, const std::string& original) {
+  auto key =
+      std::make_pair(what, what == "token" || what == "host" || what == "user" ? original : lower(original));
+  auto it = map_.find(key);
+  if (it == map_.end()) {
+    it = map_.emplace(key, make(what, original)).first;
+    entries_.push_back({what, original, it->second});
+    stand_ins_.insert(it->second);
+  }
+  return it->second;
+}
+
+std::string Pseudonyms::replace(std::string_view text) {
+  std::string out(text);
+  for (size_t i = 0; i < std::size(kShapes); ++i) {
+    std::string next;
+    std::string_view rest = out;
+    std::string before, value;
+    while (re2::RE2::PartialMatch(rest, compiled(i), &before, &value)) {
+      const size_t at = rest.find(before + value) + before.size();
+      next.append(rest.substr(0, at));
+      next +=
+          keep(kShapes[i].what, value) || stand_ins_.count(value) ? value : stand_in(kShapes[i].what, value);
+      rest.remove_prefix(at + value.size());
+    }
+    next.append(rest);
+    out = std::move(next);
+  }
+  // Longest first, so that a full name is not cut by its short form.
+  std::vector<std::pair<std::string, std::string>> words(words_.begin(), words_.end());
+  std::sort(words.begin(), words.end(),
+            [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
+  for (const auto& [name, stand] : words) {
+    std::string next;
+    size_t from = 0;
+    for (size_t at; (at = out.find(name, from)) != std::string::npos; from = at + name.size()) {
+      next.append(out, from, at - from);
+      const bool whole = (at == 0 || !word_byte(out[at - 1])) &&
+                         (at + name.size() == out.size() || !word_byte(out[at + name.size()]));
+      next += whole ? stand : name;
+    }
+    next.append(out, from);
+    out = std::move(next);
+  }
+  return out;
+}
+
+}  // namespace ep
