@@ -93,7 +93,7 @@ void add_rdma(const RdmaText& text, const std::string& kind, const std::string& 
   merge_rdma(text, source, f.rdma, f.paste.findings);
   for (const auto& [name, up] : text.netdev_up) {
     auto it =
-        std::find_if(f.netdevs.begin(), f.netdevs.end(), [&](const Netdev& n) { return n.name == name; });
+        std::find_if(f.netdevs.begin(), f.netdevs.end(), [&, want = name](const Netdev& n) { return n.name == want; });
     if (it == f.netdevs.end()) {
       f.netdevs.emplace_back();
       f.netdevs.back().name = name;

@@ -216,7 +216,9 @@ std::map<std::string, std::string> hosts_by_file_name(
     const std::map<std::string, std::set<std::string>>& sources_of_kind,
     const std::map<std::string, int>& families) {
   std::map<std::string, std::string> out;
-  for (const auto& [kind, sources] : sources_of_kind) {
+  for (const auto& row : sources_of_kind) {
+    const std::string& kind = row.first;
+    const std::set<std::string>& sources = row.second;
     if (sources.size() < 2 || kind == "log" || kind == "environment" || kind == "collect_env") continue;
     // file0.txt, file1.txt ... with one output each are numbered files, not numbered hosts.
     auto family = families.find(without_digits(*sources.begin()));
