@@ -1,6 +1,10 @@
 // See hosts_input.h.
 #include "cli/hosts_input.h"
 
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
 #include "facts/text_facts.h"
 #include "host/host.h"
 
@@ -32,9 +36,24 @@ Result<> add_host(const std::string& source, bool many, std::vector<Facts>& out)
 Result<std::vector<Facts>> read_hosts(const std::string& from, const std::vector<std::string>& more) {
   std::vector<std::string> sources = more;
   if (!from.empty() || more.empty()) sources.insert(sources.begin(), from);
+  // Snapshots do not wait for each other: as many readers as cores, results in the order given.
+  std::vector<std::vector<Facts>> parts(sources.size());
+  std::vector<Result<>> results(sources.size());
+  std::atomic<size_t> next{0};
+  auto work = [&] {
+    for (size_t i = next++; i < sources.size(); i = next++)
+      results[i] = add_host(sources[i], sources.size() > 1, parts[i]);
+  };
+  size_t readers = std::min<size_t>(sources.size(), std::max(1u, std::thread::hardware_concurrency()));
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < readers; ++i) threads.emplace_back(work);
+  work();
+  for (auto& t : threads) t.join();
   std::vector<Facts> out;
-  for (const auto& s : sources)
-    if (auto ok = add_host(s, sources.size() > 1, out); !ok) return tl::unexpected(ok.error());
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (!results[i]) return tl::unexpected(results[i].error());
+    for (auto& f : parts[i]) out.push_back(std::move(f));
+  }
   return out;
 }
 
