@@ -77,3 +77,39 @@ expect() {
 # says TEXT: the last `expect` printed it.
 says() { grep -qF -- "$1" "$WORK/out" || { sed 's/^/    | /' "$WORK/out" >&2; fail "it did not say: $1"; }; }
 says_not() { ! grep -qF -- "$1" "$WORK/out" || { sed 's/^/    | /' "$WORK/out" >&2; fail "it said: $1"; }; }
+
+# fresh_vm: a machine that has never seen epready, with the program and the lab's tools copied in.
+fresh_vm() {
+  vm_new
+  vm_boot
+  put_tools
+}
+put_tools() {
+  vm 'cat >/usr/local/bin/epready && chmod 755 /usr/local/bin/epready' <"$EPREADY"
+  vm 'cat >/usr/local/bin/lab-plan && chmod 755 /usr/local/bin/lab-plan' <"$LAB/guest/lab-plan"
+  vm 'cat >/usr/local/bin/epready-lab && chmod 755 /usr/local/bin/epready-lab' <"$LAB/guest/epready-lab"
+}
+# etc_picture: every entry of /etc with mode, owner and content digest; what undo must restore. Files that the system
+# itself rewrites at a boot or a package run (caches, random ids) are left out, and these are all that are.
+etc_picture() {
+  vm "cd /etc && find . -printf '%p %y %m %U %G %l\n' | grep -v -E '^\./(ld.so.cache|\.updated|machine-id|adjtime|resolv.conf) ' | sort; \
+    find . -type f ! -name ld.so.cache ! -name .updated ! -name machine-id ! -name adjtime -print0 | sort -z | xargs -0 sha256sum"
+}
+# apply_and_reboot PLAN: apply with all consent; the program begins the reboot, the machine goes down and comes back,
+# and the resume unit does the rest. Leaves what the first half printed in $WORK/out.
+apply_and_reboot() {
+  vm "NO_COLOR=1 epready-lab apply $1 --yes=all >/root/apply.log 2>&1; echo \$? >/root/apply.rc; sync" || true
+  vm_down
+  vm_boot
+  vm cat /root/apply.log >"$WORK/out"
+  [ "$(vm cat /root/apply.rc)" = 4 ] || { cat "$WORK/out" >&2; fail "apply ended with $(vm cat /root/apply.rc), not 4 (reboot)"; }
+}
+# wait_resumed: until the resume unit has gone.
+wait_resumed() {
+  for _ in $(seq 1 300); do
+    vm 'test ! -e /etc/systemd/system/epready-resume.service' && return 0
+    sleep 1
+  done
+  vm 'journalctl -u epready-resume --no-pager | tail -30' >&2
+  fail "the resume unit did not finish"
+}

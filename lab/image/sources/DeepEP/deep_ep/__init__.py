@@ -1,0 +1,2 @@
+"""STAND-IN of the epready lab."""
+STAND_IN = True

@@ -1,0 +1,1 @@
+int gdr_stand_in(void);

@@ -1,0 +1,1 @@
+int nvshmem_stand_in(void);

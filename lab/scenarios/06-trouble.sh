@@ -1,0 +1,87 @@
+#!/bin/bash
+# Full disk, read-only /etc, apt locked, network gone in mid-download, corrupted download, torn journal: clear errors.
+fresh_vm
+vm 'lab-plan small >/root/plan.json'
+
+say "apt is locked by somebody else: it waits, says so, and goes on"
+vm 'cat >/root/hold.py' <<'GUEST'
+import fcntl, time
+f = open("/var/lib/apt/lists/lock", "w")
+fcntl.lockf(f, fcntl.LOCK_EX)
+open("/root/held", "w").close()
+time.sleep(25)
+GUEST
+vm 'nohup python3 /root/hold.py >/dev/null 2>&1 & while [ ! -e /root/held ]; do sleep 0.2; done'
+expect 0 epready-lab apply /root/plan.json --yes=all
+expect 0 grep -h 'waiting: E: Could not get lock' /opt/epready/log/cuda-toolkit.log
+expect 0 epready-lab undo --yes=all
+
+say "a read-only /etc: the step fails with the reason, nothing is half done"
+vm 'mount --bind /etc /etc && mount -o remount,ro,bind /etc'
+expect 1 epready-lab apply /root/plan.json --yes=all
+says "Read-only file system"
+vm 'umount /etc'
+expect 0 epready-lab undo --yes=all
+
+say "a full disk"
+vm 'mkdir -p /opt/epready && mount -t tmpfs -o size=2m tmpfs /opt/epready'
+expect 1 epready-lab apply /root/plan.json --yes=all
+says "No space left on device"
+vm 'umount /opt/epready && rmdir /opt/epready'
+vm 'dpkg --configure -a; apt-get -y purge cuda-toolkit-12-9 cuda-nvcc-12-9 >/dev/null 2>&1; rm -rf /etc/lab /etc/modprobe.d/epready-nvidia.conf /etc/apt/sources.list.d/cuda-repo.sources /etc/apt/keyrings/cuda-repo.gpg /usr/local/cuda'
+
+say "downloads: cut in the middle, then gone on with; wrong bytes refused; nothing half used"
+vm 'cat >/root/mirror.py' <<'GUEST'
+# Serves 8 MB at /file: the first connection is cut in the middle, later ones honour Range. /bad has one wrong byte.
+import http.server
+body = bytes(range(256)) * 32768
+cut = [True]
+class H(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        data = body if self.path == "/file" else b"X" + body[1:]
+        begin = 0
+        if "Range" in self.headers:
+            begin = int(self.headers["Range"].split("=")[1].split("-")[0])
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {begin}-{len(data) - 1}/{len(data)}")
+        else:
+            self.send_response(200)
+        self.send_header("Content-Length", str(len(data) - begin))
+        self.end_headers()
+        if self.path == "/file" and cut[0]:
+            cut[0] = False
+            self.wfile.write(data[begin:begin + 1000000])
+            self.connection.close()
+            raise SystemExit
+        self.wfile.write(data[begin:])
+    def log_message(self, *a):
+        with open("/root/mirror.log", "a") as f: f.write(self.path + " " + str(self.headers.get("Range")) + "\n")
+import hashlib
+open("/root/file.sha256", "w").write(hashlib.sha256(body).hexdigest())
+http.server.HTTPServer(("127.0.0.1", 8001), H).serve_forever()
+GUEST
+vm 'nohup sh -c "while :; do python3 /root/mirror.py; done" >/dev/null 2>&1 & while [ ! -s /root/file.sha256 ]; do sleep 0.2; done; sleep 1'
+vm 'cat >/root/fetch-plan.py' <<'GUEST'
+import json, sys
+sha = open("/root/file.sha256").read()
+step = {"id": "get", "component": "", "mark": "add", "title": "Download", "why": "", "needs_steps": [], "risk": "user_files",
+        "needs_root": False, "needs_network": True, "before": [], "after": [], "undo": [], "estimate_s": 0, "runbook_phase": "",
+        "actions": [{"do": "fetch", "url": "http://127.0.0.1:8001/" + sys.argv[1], "sha256": sha, "to": "got"}]}
+print(json.dumps({"schema": "epready-plan-1", "host_name": "gpu-lab", "lane": "v1", "stack": "", "platform": "", "consumer": "",
+                  "prefix": "/opt/epready", "steps": [step], "skipped": [], "notes": [], "facts_used": {}}))
+GUEST
+vm 'python3 /root/fetch-plan.py file >/root/get.json; python3 /root/fetch-plan.py bad >/root/bad.json'
+expect 1 epready apply /root/bad.json
+says "another SHA-256"
+expect 1 test -e /opt/epready/got
+expect 1 epready apply /root/get.json
+says "it goes on where it stopped"
+expect 0 'ls /opt/epready/cache/*.part'
+expect 0 epready apply /root/get.json
+expect 0 grep '^/file bytes=1' /root/mirror.log
+expect 0 'echo "  /opt/epready/got" | cat /root/file.sha256 - | sha256sum -c'
+
+say "a torn last line of the journal is skipped and said"
+vm 'printf "{\"e\":\"act\",\"st" >>/opt/epready/state/journal.jsonl'
+expect 0 epready status; says "is torn"
+expect 0 epready apply /root/get.json; says "is torn"
