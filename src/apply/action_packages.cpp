@@ -33,6 +33,7 @@ Result<std::vector<InstalledPackage>> installed_packages(Job& job) {
   Call call;
   call.argv = {"dpkg-query", "-W", "-f", kDpkgFormat};
   call.quiet = true;
+  call.max_out_bytes = 64u << 20;
   call.limit_s = 60;
   auto answer = job.call(call);
   if (!answer) return Failure(answer.error());

@@ -183,6 +183,7 @@ Result<> act(const Unpack& a, Job& job) {
   list.argv = {"tar", "--list", "--file", archive};
   list.quiet = true;
   list.limit_s = 1800;
+  list.max_out_bytes = 256u << 20;
   auto names = job.call(list);
   if (!names) return add_context(names.error(), "the archive cannot be read: " + archive);
   std::vector<std::string_view> members = lines(names->out);

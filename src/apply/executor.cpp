@@ -153,8 +153,12 @@ void Executor::work() {
     for (size_t i = 0; i < plan_.steps.size(); ++i) {
       if (where_[i] != Where::over) all_over = false;
       if (where_[i] != Where::waiting) continue;
-      if (stopped() || journal_broken_) {
-        finish(i, StepState::interrupted, journal_broken_ ? "the journal cannot be written" : "interrupted");
+      if (journal_broken_ || stopped()) {
+        if (journal_broken_)
+          finish(i, StepState::failed, "the journal cannot be written, so nothing more was begun",
+                 "make room or make it writable, then: epready apply --resume");
+        else
+          finish(i, StepState::interrupted, "interrupted", "epready apply --resume");
         started = true;
         continue;
       }

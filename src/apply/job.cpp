@@ -81,6 +81,7 @@ Result<Answer> Job::call(const Call& call) {
   for (const auto& [name, value] : call.env) set_variable(spawn.env, name, value);
   if (!chrooted) spawn.cwd = site_.real(call.cwd);
   spawn.limit_s = call.limit_s;
+  spawn.max_out_bytes = call.max_out_bytes;
   spawn.interrupt = site_.options->stop;
   std::deque<std::string> tail;
   auto take = [&](std::string_view line) {
@@ -108,6 +109,10 @@ Result<Answer> Job::call(const Call& call) {
                 "run the same command again: it goes on");
   bool good = ran->signal == 0 && !ran->timed_out && !ran->unkillable &&
               std::find(call.good.begin(), call.good.end(), ran->exit_code) != call.good.end();
+  // Data that was cut must not be judged as if it were whole.
+  if (good && call.quiet && ran->out_cut)
+    return fail(ErrorKind::failed, name + " printed more than can be read", redact(shell_join(call.argv)),
+                fmt::format("more than {} bytes", call.max_out_bytes));
   if (good) return answer;
   std::string last;
   for (const auto& line : tail) last += "\n    " + redact(line);

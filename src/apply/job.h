@@ -38,8 +38,9 @@ struct Call {
   std::string cwd;                         ///< path inside the tree; empty: the prefix
   std::map<std::string, std::string> env;  ///< added to the clean base environment
   double limit_s = 600;
-  bool in_root = true;  ///< inside the root when that is not "/" (by chroot)
-  bool quiet = false;   ///< its output is data for us: logged, not shown
+  bool in_root = true;              ///< inside the root when that is not "/" (by chroot)
+  size_t max_out_bytes = 4u << 20;  ///< more than that is an error when the output is data
+  bool quiet = false;               ///< its output is data for us: logged, not shown
   std::vector<int> good = {0};
 };
 

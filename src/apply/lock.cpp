@@ -8,8 +8,10 @@
 #include <sys/sysmacros.h>
 
 #include <cerrno>
+#include <chrono>
 #include <fstream>
 #include <sstream>
+#include <thread>
 
 #include "base/text.h"
 
@@ -40,7 +42,12 @@ Result<PrefixLock> PrefixLock::take(const std::string& folder) {
   PrefixLock lock;
   lock.fd_ = Fd(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!lock.fd_) return os_failure("cannot open the prefix folder", folder, errno);
-  if (flock(lock.fd_.get(), LOCK_EX | LOCK_NB) == 0) return lock;
+  // `epready status` holds it for a moment while it looks; a real run holds it for longer than these tries.
+  for (int tries = 0; tries < 5; ++tries) {
+    if (flock(lock.fd_.get(), LOCK_EX | LOCK_NB) == 0) return lock;
+    if (errno != EWOULDBLOCK) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
   if (errno != EWOULDBLOCK) return os_failure("cannot lock the prefix folder", folder, errno);
   struct stat st;
   fstat(lock.fd_.get(), &st);

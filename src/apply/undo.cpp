@@ -120,6 +120,7 @@ Result<> Undoing::undo_packages(Job& job) {
   Call query;
   query.argv = {"dpkg-query", "-W", "-f", kDpkgFormat};
   query.quiet = true;
+  query.max_out_bytes = 64u << 20;
   auto answer = job.call(query);
   if (!answer) return Failure(answer.error());
   Removal removal = packages_to_remove(ours, parse_installed(answer->out));

@@ -5,9 +5,11 @@
 #include <iterator>
 
 #include "cli/apply_options.h"
+#include "cli/plan_options.h"
 #include "cli/rows.h"
 #include "plan/plan_json.h"
 #include "report/apply_report.h"
+#include "report/plan_report.h"
 
 namespace ep {
 namespace {
@@ -38,17 +40,21 @@ class Apply : public Command {
          {},
          "",
          false}};
-    for (auto& o : place_options(arguments_)) out.push_back(std::move(o));
+    for (auto& o : plan_options(wanted_)) out.push_back(std::move(o));
+    for (auto& o : place_options(arguments_))
+      if (o.names != "--prefix") out.push_back(std::move(o));  // the plan's options have it
     for (auto& o : run_options(arguments_)) out.push_back(std::move(o));
     return out;
   }
 
   int run(Context& c) override {
-    auto plan = choose_plan();
+    arguments_.prefix = wanted_.plan.prefix;
+    auto plan = choose_plan(c);
     if (!plan) return c.report(plan.error());
     auto options = apply_options(arguments_, c);
     if (!options) return c.report(options.error());
     options->resume = resume_;
+    options->may_drift = file_.empty() && !resume_;  // made from the facts of this very moment
     auto progress = progress_for(c);
     auto report = apply_plan(*plan, *options, *progress);
     progress.reset();
@@ -59,7 +65,7 @@ class Apply : public Command {
   }
 
  private:
-  Result<Plan> choose_plan() const {
+  Result<Plan> choose_plan(Context& c) {
     if (!file_.empty() && resume_)
       return fail(ErrorKind::usage, "FILE and --resume exclude each other", file_,
                   "--resume takes the plan that was begun");
@@ -73,11 +79,16 @@ class Apply : public Command {
                     "epready plan -o FILE, then epready apply FILE");
       return plan;
     }
-    return fail(ErrorKind::usage, "which plan?", "", "apply takes a FILE or --resume",
-                "epready plan -o plan.json, then epready apply plan.json");
+    auto input = plan_input(c, wanted_);
+    if (!input) return Failure(input.error());
+    auto planned = make_plan(input->facts, input->recipe, wanted_.plan);
+    if (!planned) return Failure(planned.error());
+    if (!c.json && !planned->plan.empty()) c.out(plan_text(planned->plan, c.look()) + "\n");
+    return planned->plan;
   }
 
   ApplyArguments arguments_;
+  PlanArguments wanted_;
   std::string file_;
   bool resume_ = false;
 };

@@ -31,7 +31,8 @@ json 'all(i["state"] == "done" for i in d["items"])'
 if [ -e etc/k ] || [ -e prefix ]; then die "something was left behind"; fi
 run 3 undo --prefix "$scratch/prefix"; err_has "nothing was applied here"
 run 0 status --prefix "$scratch/prefix"; out_has "was ever applied"
-run 2 apply; err_has "epready plan -o"
+run 2 apply --lane nowhere; err_has "nowhere"
+run 0 apply --lane local --prefix "$scratch/empty"
 run 2 apply plan.json --yes=kernle; err_has "kernle"
 run 3 apply no-such.json; err_has "no such plan file"
 sed "s/\"$host\"/\"other-host\"/" plan.json >other.json; run 2 apply other.json; err_has "another host"
