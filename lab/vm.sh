@@ -98,11 +98,16 @@ etc_picture() {
 # apply_and_reboot PLAN: apply with all consent; the program begins the reboot, the machine goes down and comes back,
 # and the resume unit does the rest. Leaves what the first half printed in $WORK/out.
 apply_and_reboot() {
-  vm "NO_COLOR=1 epready-lab apply $1 --yes=all >/root/apply.log 2>&1; echo \$? >/root/apply.rc; sync" || true
+  local rc
+  vm "NO_COLOR=1 epready-lab apply $1 --yes=all >/root/apply.log 2>&1; echo \$? >/root/apply.rc; sync; cat /root/apply.rc" >"$WORK/rc" 2>/dev/null || true
+  rc=$(cat "$WORK/rc")
+  # Empty: the machine went down before the answer came back.
+  if [ -n "$rc" ] && [ "$rc" != 4 ]; then vm cat /root/apply.log >&2; fail "apply ended with $rc, not 4 (reboot)"; fi
   vm_down
   vm_boot
   vm cat /root/apply.log >"$WORK/out"
-  [ "$(vm cat /root/apply.rc)" = 4 ] || { cat "$WORK/out" >&2; fail "apply ended with $(vm cat /root/apply.rc), not 4 (reboot)"; }
+  rc=$(vm cat /root/apply.rc)
+  [ "$rc" = 4 ] || { cat "$WORK/out" >&2; fail "apply ended with $rc, not 4 (reboot)"; }
 }
 # wait_resumed: until the resume unit has gone.
 wait_resumed() {
