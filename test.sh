@@ -1,5 +1,6 @@
 #!/bin/sh
-# Builds the program with its tests and runs them. Arguments go to ctest (-R NAME, -V ...).
+# Builds the program with its tests and runs them, all but the slow ones (fuzzing, which compiles half of the program
+# again): `./test.sh -L slow` runs those. Arguments go to ctest (-R NAME, -V ...).
 # EP_SANITIZE=address,undefined ./test.sh builds beside, with sanitizers.
 set -eu
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd -P)
@@ -14,4 +15,8 @@ fi
 # shellcheck disable=SC2086
 ep_build "$here" "$build" ON $options || exit $?
 cd "$build"
+[ $# -gt 0 ] || {
+  echo "slow tests left out here: $(ctest -N -L slow 2>/dev/null | sed -n 's/^Total Tests: //p'); ./test.sh -L slow runs them"
+  set -- -LE slow
+}
 exec ctest --output-on-failure -j "${EPREADY_JOBS:-$(nproc)}" "$@"
