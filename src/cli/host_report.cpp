@@ -15,6 +15,7 @@
 #include "report/facts_json.h"
 #include "report/host_page.h"
 #include "report/lanes_report.h"
+#include "report/topology_svg.h"
 
 #ifndef EP_VERSION
 #define EP_VERSION "0.0.0"
@@ -83,6 +84,8 @@ std::string report_html(const HostReport& r) {
   in.version = EP_VERSION;
   in.facts = r.facts;
   in.lanes = r.lanes;
+  if (!r.facts->gpus.empty() || !r.facts->rdma.empty())
+    in.topology_svg = topology_svg(read_topology(*r.facts), r.lang);
   in.plan = r.plan;
   in.applied = r.applied;
   in.verified = r.verified;
