@@ -1,6 +1,6 @@
 #!/bin/sh
 # env writes a script that is valid, can be sourced twice, and chooses the NIC of a rank; env lint judges what is set.
-. "$(dirname "$0")/lib.sh"
+. "$EP_SOURCE_DIR/test/cli/lib.sh"
 hosts=$EP_SOURCE_DIR/test/hosts
 mkdir one && cp "$hosts"/hopper-12hca-ib-eth-ties/*.txt one/
 

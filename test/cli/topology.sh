@@ -1,6 +1,6 @@
 #!/bin/sh
 # topology reads pastes of several kinds, says what is wrong with its exit code, draws, and compares hosts.
-. "$(dirname "$0")/lib.sh"
+. "$EP_SOURCE_DIR/test/cli/lib.sh"
 hosts=$EP_SOURCE_DIR/test/hosts
 
 mkdir one && cp "$hosts"/hopper-12hca-ib-eth-ties/*.txt one/
