@@ -32,8 +32,8 @@ std::string replace_all(std::string s, std::string_view from, std::string_view t
 std::optional<long long> parse_int(std::string_view s);
 std::optional<double> parse_double(std::string_view s);
 
-/// Edits (insert, delete, replace, swap neighbours) between two words; `closest` returns the best candidate within a third of the word's length, for "did
-/// you mean".
+/// Edits (insert, delete, replace, swap neighbours) between two words; `closest` returns the best candidate
+/// within a third of the word's length, for "did you mean".
 size_t edit_distance(std::string_view a, std::string_view b);
 std::optional<std::string> closest(std::string_view word, const std::vector<std::string>& candidates);
 

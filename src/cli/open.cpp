@@ -4,6 +4,8 @@
 
 namespace ep {
 
-Result<std::unique_ptr<Host>> Context::open() const { return open_host(from); }
+Result<std::unique_ptr<Host>> Context::open() const {
+  return open_host(from);
+}
 
 }  // namespace ep

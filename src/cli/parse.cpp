@@ -134,14 +134,16 @@ std::string usage_error(const CommandRow& row, std::string message, const std::v
   bool zh = lang == Lang::zh;
   for (const auto& a : args) {
     std::string word = a.substr(0, a.find('='));
-    if (!starts_with(word, "-") || word == "-" || std::find(words.begin(), words.end(), word) != words.end()) continue;
+    if (!starts_with(word, "-") || word == "-" || std::find(words.begin(), words.end(), word) != words.end())
+      continue;
     if (parse_double(word)) continue;  // a negative number is a value
     message = fmt::format("{} {}", zh ? "没有这个选项：" : "no option", word);
     if (auto near = closest(word, words))
       message += fmt::format(fmt::runtime(zh ? "；是否想用 {}？" : "; did you mean {}?"), *near);
     break;
   }
-  return fmt::format("epready {}: {}\n{}: epready {} --help\n", row.name, message, zh ? "下一步" : "next", row.name);
+  return fmt::format("epready {}: {}\n{}: epready {} --help\n", row.name, message, zh ? "下一步" : "next",
+                     row.name);
 }
 
 std::string option_line(const Option& o, Lang lang) {

@@ -32,7 +32,8 @@ const Shape kShapes[] = {
      R"((^|[^:0-9a-fA-F])([0-9a-fA-F]{4}:[0-9a-fA-F]{4}:[0-9a-fA-F]{4}:[0-9a-fA-F]{4})(?:$|[^:0-9a-fA-F]))"},
     {"guid", R"((?i)((?:guid|node_guid|port_guid|sys_image)\S*\s+)(0x[0-9a-f]{12,16}))"},
     {"serial", R"((?i)(serial(?: number| no\.?)?\s*[=:]\s*)([A-Z0-9]{6,}))"},
-    {"ipv4", R"((^|[^0-9.])((?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3})\b)"},
+    {"ipv4",
+     R"((^|[^0-9.])((?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3})\b)"},
 };
 
 bool keep(const std::string& what, const std::string& value) {

@@ -87,10 +87,10 @@ struct NvidiaDriver {
       options;  ///< RegistryDwords, RegistryDwordsPerDevice, EnableStreamMemOPs, and every other set one
   /// Parsed RegistryDwords, key to number, of the live value ("PeerMappingOverride=0x1;" gives 1).
   std::map<std::string, long long> registry_dwords;
-  Fact<std::string> initramfs_tool;  ///< update-initramfs, dracut, none
+  Fact<std::string> initramfs_tool;         ///< update-initramfs, dracut, none
   Fact<bool> initramfs_has_nvidia_options;  ///< it holds a modprobe file that sets them
   Fact<bool> initramfs_has_nvidia_module;   ///< only then do its options decide at boot
-  Fact<std::string> fabric_manager;  ///< systemctl state: active, inactive, not-found
+  Fact<std::string> fabric_manager;         ///< systemctl state: active, inactive, not-found
   Fact<std::string> fabric_manager_version;
   Fact<std::string> imex;   ///< systemctl state
   Fact<bool> imex_channel;  ///< /dev/nvidia-caps-imex-channels/channel0
@@ -295,9 +295,9 @@ struct Facts {
   KernelFacts kernel;
   LimitFacts limits;
   std::vector<RdmaDevice> rdma;
-  Fact<bool> rdma_readable;  ///< /sys/class/infiniband could be listed
-  Fact<std::string> ofed_version;       ///< ofed_info -s; absent with the kernel's own drivers
-  Fact<bool> has_mlx5dv;                ///< infiniband/mlx5dv.h and an unversioned libmlx5.so: IBGDA can be built
+  Fact<bool> rdma_readable;        ///< /sys/class/infiniband could be listed
+  Fact<std::string> ofed_version;  ///< ofed_info -s; absent with the kernel's own drivers
+  Fact<bool> has_mlx5dv;           ///< infiniband/mlx5dv.h and an unversioned libmlx5.so: IBGDA can be built
   std::vector<Netdev> netdevs;
   std::vector<LinkMatrix> matrices;        ///< usually one
   PasteFacts paste;                        ///< empty for live hosts and snapshots
@@ -311,7 +311,7 @@ struct Facts {
   Fact<bool> packages_readable;
   std::vector<AptSource> apt_sources;
   std::map<std::string, std::string>
-      environment;  ///< variables of interest (NCCL_*, NVSHMEM_*, EP_*, CUDA_*, ...)
+      environment;                     ///< variables of interest (NCCL_*, NVSHMEM_*, EP_*, CUDA_*, ...)
   std::vector<std::string> nccl_conf;  ///< "path:line: NAME=value" of /etc/nccl.conf and ~/.nccl.conf
   ContainerFacts container;
   PlatformFacts platform;

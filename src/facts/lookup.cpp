@@ -11,8 +11,14 @@ const T* by_name(const std::vector<T>& list, const std::string& name) {
 }
 }  // namespace
 
-const KernelModule* KernelFacts::module(const std::string& name) const { return by_name(modules, name); }
-const Tool* Facts::tool(const std::string& name) const { return by_name(tools, name); }
-const Package* Facts::package(const std::string& name) const { return by_name(packages, name); }
+const KernelModule* KernelFacts::module(const std::string& name) const {
+  return by_name(modules, name);
+}
+const Tool* Facts::tool(const std::string& name) const {
+  return by_name(tools, name);
+}
+const Package* Facts::package(const std::string& name) const {
+  return by_name(packages, name);
+}
 
 }  // namespace ep

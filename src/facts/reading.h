@@ -47,7 +47,9 @@ Fact<std::string> read_link_name(const Host& host, const std::string& path);
 /// Whether something is there; unreadable when that cannot be said.
 Fact<bool> read_exists(const Host& host, const std::string& path);
 /// What was read, or nothing: for loops over lines. The result must outlive the view.
-inline std::string_view text_of(const Result<std::string>& read) { return read ? std::string_view(*read) : ""; }
+inline std::string_view text_of(const Result<std::string>& read) {
+  return read ? std::string_view(*read) : "";
+}
 /// Names in a folder; empty when it cannot be listed.
 std::vector<std::string> names_in(const Host& host, const std::string& path);
 /// A probe's output as a fact; absent when the program is not there, unreadable when it failed.

@@ -92,8 +92,8 @@ void add_tree(const PciTreeText& tree, const std::string& source, Facts& f) {
 void add_rdma(const RdmaText& text, const std::string& kind, const std::string& source, Facts& f) {
   merge_rdma(text, source, f.rdma, f.paste.findings);
   for (const auto& [name, up] : text.netdev_up) {
-    auto it =
-        std::find_if(f.netdevs.begin(), f.netdevs.end(), [&, want = name](const Netdev& n) { return n.name == want; });
+    auto it = std::find_if(f.netdevs.begin(), f.netdevs.end(),
+                           [&, want = name](const Netdev& n) { return n.name == want; });
     if (it == f.netdevs.end()) {
       f.netdevs.emplace_back();
       f.netdevs.back().name = name;

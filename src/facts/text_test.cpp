@@ -1,7 +1,8 @@
 // Readers of pasted outputs: literal texts of several tool ages and the ways they get damaged.
+#include "base/text.h"
+
 #include <gtest/gtest.h>
 
-#include "base/text.h"
 #include "facts/text_facts.h"
 #include "facts/text_host.h"
 #include "facts/text_matrix.h"

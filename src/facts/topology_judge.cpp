@@ -207,7 +207,8 @@ void judge_driver(TopologyWork& w) {
   if (override_on && stream && !stream_on) {
     // DeepEP's guide asks for both; the runbook's stack ran on 4 nodes with the override alone.
     w.say("ibgda_memops_off", Severity::warn,
-          "PeerMappingOverride is on, EnableStreamMemOPs is off: the GPU may ring the NIC; DeepEP's guide asks for both");
+          "PeerMappingOverride is on, EnableStreamMemOPs is off: the GPU may ring the NIC; DeepEP's guide "
+          "asks for both");
     return;
   }
   if ((dwords && !override_on) || (stream && !stream_on)) {
