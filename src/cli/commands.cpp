@@ -57,8 +57,6 @@ const std::vector<CommandRow>& commands() {
                                  "逐阶段比较两次基准测试"}, false, true, make_compare},
       {"data lint", Group::help, {"Check the TOML files of stacks, components, platforms and baselines",
                                   "检查组合、组件、平台与基线的 TOML 文件"}, false, true, make_data_lint},
-      {"topology", Group::know, {"Show GPUs, NICs and their roles, the GPU-NIC mapping and GID indices",
-                                 "显示 GPU、网卡及其角色、GPU 与网卡的对应和 GID 索引"}, true, true, make_topology},
       {"env", Group::main, {"Write the environment for this host, computed, every line with its reason",
                             "输出为本机计算的环境变量，每行附原因"}, true, true, make_env},
       {"env lint", Group::know, {"Judge the variables in force: unknown, misspelt, without effect, dangerous",
