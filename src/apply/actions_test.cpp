@@ -210,6 +210,25 @@ TEST_F(AptTest, RepositoryComesWithItsOwnKeyring) {
   EXPECT_FALSE(std::filesystem::exists(root + "/etc/apt/keyrings"));
 }
 
+// A site with a mirror has the mirror's address in its files: that is the source, and the step is done.
+TEST_F(AptTest, ASourceBehindAMirrorIsThere) {
+  spill(dir + "/key.asc", "-----BEGIN PGP PUBLIC KEY BLOCK-----\n");
+  AddAptSource a;
+  a.name = "cuda";
+  a.uri = "https://developer.example/cuda";
+  a.suite = "/";
+  a.key_url = "file://" + dir + "/key.asc";
+  a.key_sha256 = sha256_hex("-----BEGIN PGP PUBLIC KEY BLOCK-----\n");
+  options.mirrors = {{"https://developer.example/", "http://mirror.example/"}};
+  plan.steps = {step("it", {a})};
+  plan.steps[0].before = plan.steps[0].after = {{"source", {a.uri}}};
+  auto r = apply().steps.at(0);
+  EXPECT_EQ(r.state, StepState::done) << r.reason;
+  EXPECT_NE(at("/etc/apt/sources.list.d/cuda.sources").find("URIs: http://mirror.example/cuda\n"),
+            std::string::npos);
+  EXPECT_EQ(apply().steps.at(0).state, StepState::satisfied);
+}
+
 TEST_F(AptTest, AFingerprintPinsAKeyWithoutAHash) {
   spill(dir + "/key.gpg", "binary key");
   tool("gpg", "echo 'fpr:::::::::ABCDEF0123456789:'");

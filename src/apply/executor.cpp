@@ -63,11 +63,20 @@ bool Executor::is_reboot(size_t i) const {
                      [](const Action& a) { return std::holds_alternative<Reboot>(a); });
 }
 
+Predicate Executor::at_mirror(Predicate p) const {
+  for (auto& arg : p.args)
+    if (contains(arg, "://")) arg = mirrored(arg, site_.options->mirrors);
+  return p;
+}
+
 // All must hold; the first that does not, or cannot be told, gives the reason.
 Outcome Executor::holds_all(const std::vector<Predicate>& predicates) {
   std::lock_guard lock(world_mutex_);
   for (const auto& p : predicates) {
     Outcome o = world_.holds(p);
+    // A source that a mirror serves stands on the host under the mirror's address.
+    if (Predicate there = at_mirror(p); o.verdict != Verdict::pass && there.args != p.args)
+      o = world_.holds(there);
     if (o.verdict != Verdict::pass) return o;
   }
   return {Verdict::pass, {}};
@@ -247,7 +256,7 @@ void Executor::run_step(size_t i) {
            Error{r.error().kind, r.error().what, r.error().where, r.error().why, {}, r.error().trace}.text(),
            r.error().next);
   else if (after.verdict != Verdict::pass)
-    finish(i, StepState::failed, "its actions ran, but: " + after.reason, "its log: " + job.log_path());
+    finish(i, StepState::failed, "its actions ran, but: " + after.reason, "less " + job.log_path());
   else
     finish(i, StepState::done);
   --num_running_;

@@ -29,6 +29,7 @@ class Executor {
   Result<> run_action(size_t step, size_t index, Job& job);
   void run_reboot(size_t i);
   bool rebooted_in_vain(const Step& step) const;
+  Predicate at_mirror(Predicate p) const;
   Outcome holds_all(const std::vector<Predicate>& predicates);
   void finish(size_t i, StepState state, std::string reason = {}, std::string next = {});
   bool stopped() const;

@@ -118,7 +118,7 @@ Result<Answer> Job::call(const Call& call) {
   for (const auto& line : tail) last += "\n    " + redact(line);
   return fail(ran->timed_out ? ErrorKind::timeout : ErrorKind::failed, name + ": " + ran->how(call.limit_s),
               redact(shell_join(call.argv)), last.empty() ? "it printed nothing" : "its last lines:" + last,
-              "whole output: " + log_path_);
+              "less " + log_path_);
 }
 
 }  // namespace ep

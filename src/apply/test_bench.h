@@ -43,6 +43,10 @@ class TestWorld : public World {
     if (p.name == "no") return {Verdict::fail, p.args.empty() ? "no" : p.args[0]};
     if (p.name == "exists") return answer(std::filesystem::exists(path()), path() + " is not there");
     if (p.name == "absent") return answer(!std::filesystem::exists(path()), path() + " is there");
+    if (p.name == "source")
+      return answer(
+          contains(slurp(root_ + "/etc/apt/sources.list.d/cuda.sources"), "URIs: " + p.args.at(0) + "\n"),
+          "no such source");
     if (p.name == "content") return answer(slurp(path()) == p.args.at(1), path() + " has other content");
     return {Verdict::unknown, "no such predicate: " + p.name};
   }
