@@ -481,7 +481,7 @@ SnapshotData laptop() {
                       {"initramfs-tools", "0.142+deb12u3"},
                       {"kmod", "30+20221128-1"}})
     m.package(p, v);
-  m.data.file("/etc/apt/sources.list", "deb http://deb.debian.org/debian bookworm main\n");
+  m.data.file("/etc/apt/sources.list", "deb http://debian.example/debian bookworm main\n");
   for (const char* p : {"/", "/opt", "/tmp", "/var/tmp", "/home/ubuntu"})
     m.disk(p, 490 * kGB, 120 * kGB, "ext4", std::string(p) != "/" && std::string(p) != "/opt");
   m.disk("/dev/shm", 16 * kGiB, 16 * kGiB, "tmpfs");
