@@ -23,7 +23,7 @@ expect 0 test -e /opt/epready/nvshmem/lib/libnvshmem_host.so.3
 
 say "a second apply finds nothing to do"
 expect 0 "epready-lab apply /root/plan.json --yes=all --json >/root/second.json && grep -c '\"state\": \"satisfied\"' /root/second.json"
-expect 1 grep -q '"state": "done"' /root/second.json
+expect 1 "grep '\"state\": \"done\"' /root/second.json"
 
 say "undo: /etc is as it was, the prefix is gone, packages are gone"
 expect 0 epready-lab undo --yes=all

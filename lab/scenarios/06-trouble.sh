@@ -13,7 +13,7 @@ time.sleep(25)
 GUEST
 vm 'nohup python3 /root/hold.py >/dev/null 2>&1 & while [ ! -e /root/held ]; do sleep 0.2; done'
 expect 0 epready-lab apply /root/plan.json --yes=all
-expect 0 grep -h 'waiting: E: Could not get lock' /opt/epready/log/cuda-toolkit.log
+expect 0 "grep -h 'waiting: E: Could not get lock' /opt/epready/log/cuda-toolkit.log"
 expect 0 epready-lab undo --yes=all
 
 say "a read-only /etc: the step fails with the reason, nothing is half done"
@@ -78,7 +78,7 @@ expect 1 epready apply /root/get.json
 says "it goes on where it stopped"
 expect 0 'ls /opt/epready/cache/*.part'
 expect 0 epready apply /root/get.json
-expect 0 grep '^/file bytes=1' /root/mirror.log
+expect 0 "grep '^/file bytes=1' /root/mirror.log"
 expect 0 'echo "  /opt/epready/got" | cat /root/file.sha256 - | sha256sum -c'
 
 say "a torn last line of the journal is skipped and said"
