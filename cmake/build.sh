@@ -3,7 +3,7 @@
 
 # One list for both Debian 12 and Ubuntu 24.04; the names are the same there.
 EP_BUILD_PACKAGES="g++ cmake ninja-build pkg-config libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libexpected-dev libre2-dev libsodium-dev"
-EP_TEST_PACKAGES="libgtest-dev libgmock-dev librapidcheck-dev python3 man-db"
+EP_TEST_PACKAGES="curl git libgtest-dev libgmock-dev librapidcheck-dev python3 man-db"
 
 ep_say() { printf 'epready: %s\n' "$*" >&2; }
 

@@ -39,9 +39,11 @@ struct BenchPeer {
 
 struct BenchResult {
   std::string case_name, engine, device, dtype, pattern;
+  std::string lane = "local";  ///< v1, v2: figures of the library's own test
   int ranks = 0, num_tokens = 0, hidden = 0, num_experts = 0, num_topk = 0, iters = 0, warmup = 0;
   std::vector<BenchPhase> phases;
   uint64_t rows_checked = 0, mismatches = 0;
+  int test_checks = 0;  ///< lanes v1, v2: checks of the library's test that passed
   std::string first_mismatch;
   std::string scaled_down_why;
   int requested_tokens = 0;

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 
 #include "base/text.h"
@@ -78,6 +79,11 @@ Result<BenchResult> run_bench(const BenchRequest& request,
   if (!ended) return add_context(ended.error(), "while running " + shell_join(spawn.argv));
   if (ended->interrupted)
     return fail(ErrorKind::interrupted, "interrupted", *engine, {}, "the same command again");
+  // Ended from outside (a scheduler, an operator): says nothing about the host. 5 is the engine's word for
+  // it.
+  if (ended->exit_code == 5 || ended->signal == SIGINT || ended->signal == SIGTERM || ended->signal == SIGHUP)
+    return fail(ErrorKind::interrupted, "the engine was ended from outside: " + ended->how(spawn.limit_s),
+                *engine, {}, "the same command again");
   if (auto r = parse_bench(ended->out))
     return r;
   else if (ended->ok())

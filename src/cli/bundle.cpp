@@ -16,7 +16,6 @@
 #include "doctor/pseudonyms.h"
 #include "facts/facts.h"
 #include "host/capture.h"
-#include "host/probes.h"
 #include "host/recorder.h"
 #include "host/snapshot.h"
 
@@ -97,7 +96,6 @@ class Bundle : public Command {
     }
     auto host = c.open();
     if (!host) return c.report(host.error());
-    set_probe_interrupt(&interrupted());
     c.note(c.tr({"reading this host", "正在读取主机"}));
     Recorder recorder(**host);
     const Facts facts = read_facts(recorder);

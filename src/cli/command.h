@@ -16,6 +16,7 @@
 namespace ep {
 
 class Host;
+struct Facts;
 
 /// One option or positional of a command. `names` as CLI11 reads them: "-o,--output", "--json", "file"
 /// (positional).
@@ -44,8 +45,10 @@ struct Context {
   void next(std::string_view command, Text why = {}) const;
   /// " --from PATH" for commands that look at the same host; empty for this machine.
   std::string from_option() const { return from.empty() ? "" : " --from " + shell_quote(from); }
-  /// The host that --from names, or the live one.
+  /// The host that --from names, or the live one; Ctrl-C ends its probes from here on.
   Result<std::unique_ptr<Host>> open() const;
+  /// Its facts; error `interrupted` when Ctrl-C came meanwhile, since they would be incomplete.
+  Result<Facts> read(const Host& host, const std::string& prefix = {}) const;
   std::string_view tr(Text text) const { return text.in(lang); }
   Look look() const { return {lang, terminal.color, terminal.unicode, terminal.width}; }
 };

@@ -64,7 +64,9 @@ class Doctor : public Command {
     if (host) {
       auto opened = c.open();
       if (!opened) return c.report(opened.error());
-      observe_host(read_facts(**opened), observed);
+      const auto facts = c.read(**opened);
+      if (!facts) return c.report(facts.error());
+      observe_host(*facts, observed);
     }
     if (!follow_.empty()) return follow(c, *catalogue, observed);
     std::vector<LogInput> logs;

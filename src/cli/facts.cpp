@@ -8,7 +8,6 @@
 
 #include "cli/rows.h"
 #include "host/host.h"
-#include "host/probes.h"
 #include "report/facts_json.h"
 #include "report/facts_text.h"
 
@@ -54,18 +53,16 @@ class FactsCommand : public Command {
                        near ? "epready facts --area " + *near : "",
                        {}});
     }
-    set_probe_interrupt(&interrupted());
     auto host = c.open();
     if (!host) return c.report(host.error());
-    Facts facts = read_facts(**host);
-    if (interrupted())
-      return c.report({ErrorKind::interrupted, "stopped while reading facts", "", "", "", {}});
-    if (!against_.empty()) return compare(c, facts);
+    const auto facts = c.read(**host);
+    if (!facts) return c.report(facts.error());
+    if (!against_.empty()) return compare(c, *facts);
     if (c.json) {
-      c.out(facts_json(facts, area_));
+      c.out(facts_json(*facts, area_));
       return 0;
     }
-    c.out(facts_text(facts, {area_, all_}, c.look()));
+    c.out(facts_text(*facts, {area_, all_}, c.look()));
     c.next(area_.empty() ? "epready lanes" : "epready facts");
     return 0;
   }
@@ -74,8 +71,9 @@ class FactsCommand : public Command {
   int compare(Context& c, const Facts& ours) {
     auto other = open_host(against_);
     if (!other) return c.report(other.error());
-    Facts theirs = read_facts(**other);
-    auto differences = compare_facts(ours, theirs, volatile_);
+    const auto theirs = c.read(**other);
+    if (!theirs) return c.report(theirs.error());
+    auto differences = compare_facts(ours, *theirs, volatile_);
     if (!area_.empty())
       differences.erase(std::remove_if(differences.begin(), differences.end(),
                                        [&](auto& d) { return !starts_with(d.path, area_ + "/"); }),
@@ -84,7 +82,7 @@ class FactsCommand : public Command {
       nlohmann::ordered_json j{{"schema", "epready-facts-difference-1"},
                                {"tool", "epready"},
                                {"a", ours.host_name},
-                               {"b", theirs.host_name}};
+                               {"b", theirs->host_name}};
       j["differences"] = nlohmann::ordered_json::array();
       for (const auto& d : differences)
         j["differences"].push_back({{"fact", d.path}, {"a", d.a}, {"b", d.b}});
@@ -92,7 +90,7 @@ class FactsCommand : public Command {
     } else if (differences.empty()) {
       c.out(fmt::format("{}\n", c.tr({"no difference", "没有差异"})));
     } else {
-      c.out(fmt::format("a = {}\nb = {}\n", ours.host_name, theirs.host_name));
+      c.out(fmt::format("a = {}\nb = {}\n", ours.host_name, theirs->host_name));
       for (const auto& d : differences) c.out(fmt::format("{}\n  a {}\n  b {}\n", d.path, d.a, d.b));
       c.out(fmt::format("{} {}\n", differences.size(), c.tr({"differences", "处差异"})));
     }

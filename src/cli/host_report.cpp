@@ -10,6 +10,8 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "apply/apply.h"
+#include "base/words.h"
 #include "plan/plan_json.h"
 #include "report/bench_report.h"
 #include "report/facts_json.h"
@@ -45,6 +47,18 @@ std::string now_utc() {
   char text[32];
   std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
   return text;
+}
+
+void fill_proven(std::vector<LaneStatus>& lanes, Lang lang) {
+  const auto history = read_history(default_prefix() + "/history.jsonl");
+  if (!history) return;  // lanes are judged without it; `epready history` names the trouble
+  const Words w{lang};
+  for (auto& lane : lanes)
+    for (const auto& e : history->entries)
+      if (e.result.lane == lane.lane)
+        lane.proven = {
+            e.result.outcome.verdict == Verdict::warn ? Verdict::pass : e.result.outcome.verdict,
+            w("run {} of {}: {}", "第 {} 次运行（{}）：{}", e.number, e.when, e.result.outcome.reason)};
 }
 
 void remember(const Context& context, const BenchResult& result) {

@@ -35,6 +35,8 @@ Result<> write_file(const std::string& path, std::string_view content);
 
 /// UTC now, 2026-11-30T12:00:00Z.
 std::string now_utc();
+/// Fills `proven` of each lane from the newest run of it in this machine's history; no run: left as it is.
+void fill_proven(std::vector<LaneStatus>& lanes, Lang lang);
 /// Adds a run to the history of this machine; a history that cannot be written is said and is no failure.
 void remember(const Context& context, const BenchResult& result);
 

@@ -5,8 +5,10 @@
 #include <atomic>
 #include <thread>
 
+#include "cli/command.h"
 #include "facts/text_facts.h"
 #include "host/host.h"
+#include "host/probes.h"
 
 namespace ep {
 namespace {
@@ -34,6 +36,7 @@ Result<> add_host(const std::string& source, bool many, std::vector<Facts>& out)
 }  // namespace
 
 Result<std::vector<Facts>> read_hosts(const std::string& from, const std::vector<std::string>& more) {
+  set_probe_interrupt(&interrupted());
   std::vector<std::string> sources = more;
   if (!from.empty() || more.empty()) sources.insert(sources.begin(), from);
   // Snapshots do not wait for each other: as many readers as cores, results in the order given.
@@ -49,6 +52,7 @@ Result<std::vector<Facts>> read_hosts(const std::string& from, const std::vector
   for (size_t i = 1; i < readers; ++i) threads.emplace_back(work);
   work();
   for (auto& t : threads) t.join();
+  if (interrupted()) return fail(ErrorKind::interrupted, "stopped while reading hosts");
   std::vector<Facts> out;
   for (size_t i = 0; i < sources.size(); ++i) {
     if (!results[i]) return tl::unexpected(results[i].error());

@@ -1,4 +1,5 @@
 // `lanes`: which ways to run EP are possible here, installed, proven.
+#include "cli/host_report.h"
 #include "cli/plan_options.h"
 #include "cli/rows.h"
 #include "report/lanes_report.h"
@@ -18,7 +19,8 @@ class LanesCommand : public Command {
     const Words w{c.lang};
     auto input = plan_input(c, arguments_);
     if (!input) return c.report(input.error());
-    const auto lanes = judge_lanes(input->facts, input->recipe, c.lang, arguments_.plan);
+    auto lanes = judge_lanes(input->facts, input->recipe, c.lang, arguments_.plan);
+    if (c.from.empty()) fill_proven(lanes, c.lang);
     const std::string name = input->facts.os.hostname.value_or(input->facts.host_name);
     if (c.json) {
       c.out(lanes_json(lanes, name));

@@ -195,7 +195,10 @@ class LibsCommand : public PlanCommand {
     };
     if (archs != environment.end() && !split_arch_list(archs->second).empty() && !asked("arch="))
       p.with.push_back("arch=" + archs->second);
-    if (!asked("gpu=") && read_facts(**host).gpus.empty()) p.with.push_back("gpu=build-only");
+    if (asked("gpu=")) return {};
+    const auto facts = c.read(**host);
+    if (!facts) return Failure(facts.error());
+    if (facts->gpus.empty()) p.with.push_back("gpu=build-only");
     return {};
   }
   std::string name() const override { return "libs"; }

@@ -56,7 +56,9 @@ Result<PlanInput> plan_input(Context& c, PlanArguments& a) {
   if (!recipe) return Failure(recipe.error());
   auto host = c.open();
   if (!host) return Failure(host.error());
-  PlanInput out{read_facts(**host, a.plan.prefix), std::move(*recipe)};
+  auto facts = c.read(**host, a.plan.prefix);
+  if (!facts) return Failure(facts.error());
+  PlanInput out{std::move(*facts), std::move(*recipe)};
   if (a.plan.prefix.empty()) {
     // As `apply` chooses: root /opt/epready, others below their home; other hosts are planned as root would.
     const char* home = std::getenv("HOME");

@@ -27,10 +27,13 @@ class Report : public Command {
   int run(Context& c) override {
     auto host = c.open();
     if (!host) return c.report(host.error());
-    Facts facts = read_facts(**host);
+    auto read = c.read(**host);
+    if (!read) return c.report(read.error());
+    const Facts& facts = *read;
     auto recipe = load_recipe("");
     if (!recipe) return c.report(recipe.error());
     auto lanes = judge_lanes(facts, *recipe, c.lang);
+    if (c.from.empty()) fill_proven(lanes, c.lang);
     PlanOptions o;
     o.lane = lane_;
     o.lang = c.lang;

@@ -12,7 +12,6 @@
 #include "cli/rows.h"
 #include "facts/facts.h"
 #include "host/capture.h"
-#include "host/probes.h"
 #include "host/recorder.h"
 
 namespace ep {
@@ -65,7 +64,6 @@ class SnapshotCommand : public Command {
   }
 
   int run(Context& c) override {
-    set_probe_interrupt(&interrupted());
     auto host = c.open();
     if (!host) return c.report(host.error());
     if ((*host)->kind() == HostKind::paste)

@@ -66,13 +66,14 @@ class Up : public Command {
     if (!consent) return c.report(consent.error());
     if (plan_.prefix.empty()) plan_.prefix = default_prefix();
     plan_.lang = c.lang;
-    interrupted();
 
     // 1. What is this machine? Nothing is changed by looking.
     stage(c, 1, {"facts", "事实"});
-    auto host = open_host("");
+    auto host = c.open();
     if (!host) return c.report(host.error());
-    Facts facts = read_facts(**host, plan_.prefix);
+    auto read = c.read(**host, plan_.prefix);
+    if (!read) return c.report(read.error());
+    Facts& facts = *read;
     say(c, host_text(facts, c.look()));
 
     // 2. Which lanes are possible here, and what do the others lack?
@@ -80,6 +81,7 @@ class Up : public Command {
     auto recipe = load_recipe("");
     if (!recipe) return c.report(recipe.error());
     auto lanes = judge_lanes(facts, *recipe, c.lang);
+    fill_proven(lanes, c.lang);
     say(c, lanes_text(lanes, c.look()));
 
     // 3. What has to change for the best of them?
@@ -113,7 +115,8 @@ class Up : public Command {
 
     // 6. Proof: facts again, then real tokens between ranks.
     stage(c, 6, {"verify", "验证"});
-    facts = read_facts(**host, plan_.prefix);
+    read = c.read(**host, plan_.prefix);
+    if (!read) return c.report(read.error());
     VerifyOptions v;
     v.level = 2;
     v.lane = plan.lane;
@@ -133,10 +136,11 @@ class Up : public Command {
 
     // 7. The report, for people and for machines, in the same folder.
     stage(c, 7, {"report", "报告"});
+    if (verified.bench) remember(c, *verified.bench);
+    fill_proven(lanes, c.lang);
     HostReport report{&facts, lanes, &plan, &*applied, &verified, c.lang};
     auto written = write_report(report, plan_.prefix + "/report");
     if (!written) return c.report(written.error());
-    if (verified.bench) remember(c, *verified.bench);
     if (c.json) c.out(report_json(report));
     say(c, fmt::format("{}\n{}", written->html, verify_summary_text(verified, c.look())));
     int code = verified.exit_code();

@@ -1,6 +1,11 @@
 // `verify -r LEVEL`: proof by levels; items are printed as they come.
 #include <fmt/core.h>
+#include <unistd.h>
 
+#include <cstring>
+#include <map>
+
+#include "apply/apply.h"
 #include "cli/bench_options.h"
 #include "cli/host_report.h"
 #include "cli/rows.h"
@@ -22,7 +27,38 @@ class Verify : public Command {
          {},
          "LEVEL",
          false},
-        {"--lane", {"Lane to prove", "要验证的通道"}, &options_.lane, {"local", "v1", "v2"}, "LANE", false}};
+        {"--lane", {"Lane to prove", "要验证的通道"}, &options_.lane, {"local", "v1", "v2"}, "LANE", false},
+        {"--prefix",
+         {"Folder that epready owns (lanes v1 and v2)", "epready 拥有的目录（v1 与 v2 通道）"},
+         &options_.lane_test.prefix,
+         {},
+         "DIR",
+         false},
+        {"--tests",
+         {"Checkout of DeepEP that has the tests, if not below the prefix",
+          "含测试的 DeepEP 源码目录（默认在 prefix 之下寻找）"},
+         &options_.lane_test.tests,
+         {},
+         "DIR",
+         false},
+        {"--nodes",
+         {"Levels 3, 4: number of nodes, else from the launcher", "第 3、4 级：节点数，默认取自启动器"},
+         &nodes_.count,
+         {},
+         "N",
+         false},
+        {"--node-rank",
+         {"Levels 3, 4: which of them this is, from 0", "第 3、4 级：本节点序号，从 0 起"},
+         &nodes_.rank,
+         {},
+         "R",
+         false},
+        {"--master",
+         {"Levels 3, 4: the first node, as the others reach it", "第 3、4 级：首节点地址"},
+         &nodes_.master,
+         {},
+         "HOST:PORT",
+         false}};
     for (auto& b : bench_options(options_.bench)) o.push_back(std::move(b));
     return o;
   }
@@ -38,14 +74,18 @@ class Verify : public Command {
                "level 2 runs on the live host; a snapshot or paste can only be checked at level 1", c.from,
                {}, fmt::format("epready verify -r 1 --from {}", c.from))
               .value());
+    if (auto ok = prepare_lane(c); !ok) return c.report(ok.error());
     auto host = c.open();
     if (!host) return c.report(host.error());
-    Facts facts = read_facts(**host);
+    auto read = c.read(**host);
+    if (!read) return c.report(read.error());
+    const Facts& facts = *read;
     options_.bench.gpu = !facts.gpus.empty() && find_engine(true).has_value();
     if (options_.bench.gpu) options_.bench.ranks = int(facts.gpus.size());
     options_.lang = c.lang;
     options_.interrupt = &interrupted();
     options_.on_line = [&](std::string_view line) { c.note(line); };
+    options_.counters = [&] { return sample_counters(**host); };
     if (!c.json) {
       c.out(
           fmt::format("{} {}, {}\n\n", c.tr({"verify level", "验证级别"}), options_.level, (*host)->name()));
@@ -67,6 +107,31 @@ class Verify : public Command {
   }
 
  private:
+  /// What only lanes v1 and v2 need: prefix, published figures, and which node this is.
+  Result<> prepare_lane(Context& c) {
+    if (options_.lane == "local" || options_.level < 2) return {};
+    if (options_.lane_test.prefix.empty()) options_.lane_test.prefix = default_prefix();
+    auto recipe = load_recipe("");
+    if (!recipe) return Failure(recipe.error());
+    options_.baselines = recipe->baselines;
+    if (options_.level < 3) return {};
+    auto nodes = nodes_of(environment_map(), nodes_);
+    if (!nodes) return Failure(nodes.error());
+    if (options_.level == 3 && nodes->count != 2)
+      return fail(ErrorKind::usage, fmt::format("level 3 is two nodes, {} are given", nodes->count),
+                  nodes->source, {}, "epready verify -r 4 --lane " + options_.lane);
+    c.note(fmt::format("{} {}/{}, {} {}:{} ({})", c.tr({"node", "节点"}), nodes->rank, nodes->count,
+                       c.tr({"first node", "首节点"}), nodes->master, nodes->port, nodes->source));
+    options_.lane_test.nodes = *nodes;
+    return {};
+  }
+  static std::map<std::string, std::string> environment_map() {
+    std::map<std::string, std::string> out;
+    for (char** e = environ; e && *e; ++e)
+      if (const char* eq = std::strchr(*e, '=')) out.emplace(std::string(*e, size_t(eq - *e)), eq + 1);
+    return out;
+  }
+  NodeFlags nodes_;
   VerifyOptions options_;
 };
 

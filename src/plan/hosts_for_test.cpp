@@ -232,6 +232,13 @@ void assume(Facts& f, const Predicate& p) {
   } else if (p.name == "package") {
     for (const auto& name : a)
       if (!f.package(name)) add_package(f, name.c_str());
+  } else if (p.name == "program") {
+    for (const auto& name : a) {
+      f.tools.erase(
+          std::remove_if(f.tools.begin(), f.tools.end(), [&](const Tool& t) { return t.name == name; }),
+          f.tools.end());
+      f.tools.push_back({name, known<std::string>("/usr/bin/" + name, "PATH"), {}});
+    }
   } else if (p.name == "apt-source") {
     f.apt_sources.push_back(
         {"/etc/apt/sources.list.d/x.sources:1", a[0], known<std::string>("/etc/apt/keyrings/x.gpg", "x")});

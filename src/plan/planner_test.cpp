@@ -47,6 +47,19 @@ std::vector<std::string> ids(const Plan& plan) {
   return out;
 }
 
+TEST(Planner, AMinimalSystemFirstGetsWhatDownloadsKeys) {
+  Facts f = gcp_a4_fresh();
+  f.tools = {{"curl", absent<std::string>("PATH", "in no folder of PATH"), {}}};
+  Plan plan = planned(f).plan;
+  ASSERT_TRUE(step(plan, "download-tools"));
+  const Step* source = step(plan, "cuda-repository");
+  ASSERT_TRUE(source);
+  EXPECT_TRUE(std::count(source->needs_steps.begin(), source->needs_steps.end(), "download-tools"));
+  f.tools.back().path = known<std::string>("/usr/bin/curl", "PATH");
+  plan = planned(f).plan;
+  EXPECT_FALSE(step(plan, "download-tools"));
+}
+
 TEST(Planner, FreshGcpMachineGetsTheRunbooksPhasesWithReasons) {
   const Plan plan = planned(gcp_a4_fresh()).plan;
   EXPECT_EQ(plan.stack, "v1-gcp-b200");

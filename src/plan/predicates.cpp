@@ -60,6 +60,20 @@ Outcome apt_source_there(const Facts& f, const Args& a, Lang lang) {
   return no(w("no package source {}", "没有软件源 {}", a[0]));
 }
 
+Outcome program_there(const Facts& f, const Args& a, Lang lang) {
+  const Words w{lang};
+  std::string found;
+  for (const auto& name : a) {
+    const auto t =
+        std::find_if(f.tools.begin(), f.tools.end(), [&](const Tool& x) { return x.name == name; });
+    if (t == f.tools.end()) return cannot_tell(w("{} is not among the facts", "事实中没有 {}", name));
+    if (t->path.known == Known::absent) return no(w("{} is in no folder of PATH", "PATH 中没有 {}", name));
+    if (!t->path.ok()) return cannot_tell(fmt::format("{}: {}", t->path.where, t->path.why));
+    found += (found.empty() ? "" : ", ") + *t->path;
+  }
+  return pass(found);
+}
+
 Outcome cuda_there(const Facts& f, const Args& a, Lang lang) {
   const Words w{lang};
   for (const auto& t : f.cuda) {
@@ -219,6 +233,7 @@ const std::vector<PredicateRow>& predicate_rows() {
        {"the loaded NVIDIA driver is this or newer", "加载的 NVIDIA 驱动不早于该版本"},
        driver_at_least},
       {"package", "NAME ...", {"distribution packages are installed", "软件包已安装"}, package_there},
+      {"program", "NAME ...", {"programs are on PATH", "程序在 PATH 中"}, program_there},
       {"apt-source",
        "URI",
        {"a package source with this address is set up", "已配置该软件源"},

@@ -21,6 +21,35 @@ std::string fill_repo(const Build& b, std::string text) {
   return replace_all(text, "{doca-arch}", arm ? "arm64-sbsa" : "x86_64");
 }
 
+Step packages_step(Build& b, std::string id, const std::string& component, std::string title,
+                   std::vector<std::string> names) {
+  Step s;
+  s.id = std::move(id);
+  s.component = component;
+  s.title = std::move(title);
+  s.risk = Risk::packages;
+  s.needs_root = s.needs_network = true;
+  s.runbook_phase = b.phase(component);
+  s.actions = {InstallPackages{std::move(names)}};
+  return s;
+}
+
+/// What fetches and checks the key of a package source; a minimal system has none of it. Id of the step.
+std::string make_download_tools(Build& b) {
+  const std::string id = "download-tools";
+  if (b.wants.count(id)) return id;
+  const auto& lists = b.component("build-tools").lists;
+  const auto list = lists.find("download");
+  if (list == lists.end()) return {};
+  Step s = packages_step(b, id, "build-tools",
+                         b.w("Install what downloads and checks keys", "安装下载与校验密钥所需的工具"),
+                         list->second);
+  s.before = s.after = {{"program", {"curl"}}};
+  s.estimate_s = 15;
+  b.consider(std::move(s));
+  return id;
+}
+
 /// The repository step that a release's packages come from; empty when none is named. `needs` of the packages
 /// step.
 std::string make_repo(Build& b, const std::string& component, const std::string& part) {
@@ -46,7 +75,8 @@ std::string make_repo(Build& b, const std::string& component, const std::string&
     s.actions = {AddAptSource{repo.id, uri, repo.suite, repo.components, fill_repo(b, repo.key_url),
                               repo.key_sha256, fingerprint}};
     s.estimate_s = 20;
-    b.consider(std::move(s));
+    const bool there = holds(s.before.front(), b.facts).verdict == Verdict::pass;
+    b.consider(std::move(s), there ? std::vector<std::string>() : std::vector{make_download_tools(b)});
     if (fingerprint.empty() && repo.key_sha256.empty() && b.plan.steps.size() && b.plan.steps.back().id == id)
       b.note(
           "key-not-pinned", Severity::warn,
@@ -58,19 +88,6 @@ std::string make_repo(Build& b, const std::string& component, const std::string&
     return id;
   }
   return {};
-}
-
-Step packages_step(Build& b, std::string id, const std::string& component, std::string title,
-                   std::vector<std::string> names) {
-  Step s;
-  s.id = std::move(id);
-  s.component = component;
-  s.title = std::move(title);
-  s.risk = Risk::packages;
-  s.needs_root = s.needs_network = true;
-  s.runbook_phase = b.phase(component);
-  s.actions = {InstallPackages{std::move(names)}};
-  return s;
 }
 
 const ModuleOption* option_fact(const Facts& facts, const std::string& name) {

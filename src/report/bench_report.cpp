@@ -28,7 +28,7 @@ Json engine_json(const BenchResult& r) {
 std::string bench_text(const BenchResult& r, const Look& look) {
   Words w{look.lang};
   std::string out = fmt::format(
-      "# lane local  engine {}  ranks {}  tokens {}  hidden {}  topk {}  experts {}  {}  {}\n# {}\n",
+      "# lane {}  engine {}  ranks {}  tokens {}  hidden {}  topk {}  experts {}  {}  {}\n# {}\n", r.lane,
       r.engine, r.ranks, r.num_tokens, r.hidden, r.num_topk, r.num_experts, r.dtype, r.pattern, r.device);
   if (!r.scaled_down_why.empty())
     out += "# " +
@@ -50,6 +50,12 @@ std::string bench_text(const BenchResult& r, const Look& look) {
                 : fmt::format("{:>9} {:>6}", "-", "-");
     out += line + "\n";
   }
+  if (r.lane != "local")
+    return out + "#\n# " +
+           w("as the library's own test counts: logical bandwidth, own rows included; time of the slowest "
+             "rank that printed it",
+             "按该库自带测试的口径：逻辑带宽，含本 rank 的行；时间取打印者中最慢的 rank") +
+           fmt::format("\n{} {}\n", verdict_mark(look, r.outcome.verdict), r.outcome.reason);
   out += "#\n# " +
          w("time: slowest rank of an iteration, median of {}; log.bw counts a rank's own rows, wire.bw does "
            "not; GB = 1e9 bytes",
@@ -77,7 +83,7 @@ std::string bench_text(const BenchResult& r, const Look& look) {
 std::string bench_json(const BenchResult& r) {
   return dump(Json{{"schema", "epready-bench-1"},
                    {"tool", "epready"},
-                   {"lane", "local"},
+                   {"lane", r.lane},
                    {"outcome", outcome_json(r.outcome)},
                    {"result", engine_json(r)}});
 }

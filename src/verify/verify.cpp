@@ -1,6 +1,7 @@
 #include "verify/verify.h"
 
 #include "check/check.h"
+#include "verify/lane_judge.h"
 
 namespace ep {
 namespace {
@@ -14,14 +15,12 @@ class Run {
 
   VerifyReport all() {
     level_1();
-    if (options_.level >= 2) level_2();
-    for (int level = 3; level <= options_.level; ++level)
-      add({fmt::format("level.{}", level),
-           level == 3 ? w_("two nodes", "两个节点") : w_("all nodes", "所有节点"),
-           "gate",
-           {Verdict::not_run, w_("runs between nodes are not in this version", "此版本尚不支持跨节点运行")},
-           {},
-           "epready verify -r 2"});
+    if (options_.level >= 2 && gates()) {
+      if (options_.lane == "local")
+        run_engine();
+      else
+        run_lane();
+    }
     report_.overall = summary(report_.items);
     return std::move(report_);
   }
@@ -57,7 +56,7 @@ class Run {
       return false;
     }
     for (const auto& g : facts_.gpus) {
-      if (!options_.bench.gpu) break;
+      if (!options_.bench.gpu && options_.lane == "local") break;
       if (g.in_use.ok() && *g.in_use) {
         add({"gate.idle",
              w_("GPUs are idle", "GPU 空闲"),
@@ -82,16 +81,56 @@ class Run {
     return true;
   }
 
-  void level_2() {
-    if (!gates()) return;
-    if (options_.lane != "local") {
-      add({"lane." + options_.lane,
-           w_("the lane's own test", "该通道自己的测试"),
-           "correctness",
-           {Verdict::not_run, w_("runs of lane {} are not in this version; the local lane is",
-                                 "此版本不运行 {} 通道；可运行 local 通道", options_.lane)},
+  /// The test of the lane's library, on this node or with the others; NICs' counters around it.
+  void run_lane() {
+    LaneTestRequest q = options_.lane_test;
+    q.lane = options_.lane;
+    q.level = options_.level;
+    q.shape = options_.bench;
+    if (facts_.gpus.empty())
+      return not_run({ErrorKind::unsupported, w_("no GPU", "没有 GPU"), "", "", "", {}});
+    q.gpus = int(facts_.gpus.size());
+    const bool between = q.level > 2;
+    CounterSample before = between && options_.counters ? options_.counters() : CounterSample();
+    auto ran = run_lane_test(q, options_.on_line, options_.interrupt);
+    if (!ran) return not_run(ran.error());
+    const Topology topology = read_topology(facts_);
+    LaneContext c;
+    c.lane = q.lane;
+    c.level = q.level;
+    c.nodes = between ? q.nodes.count : 1;
+    c.ranks = c.nodes * q.gpus;
+    c.gpu = facts_.gpus.front().name.value_or("");
+    c.sm = topology.gpus.empty() ? 0 : topology.gpus.front().sm;
+    c.topology = &topology;
+    c.baselines = options_.baselines;
+    c.shape = q.shape;
+    if (!before.empty()) c.traffic = traffic_between(before, options_.counters());
+    report_.log = ran->log;
+    report_.bench = lane_result(*ran, c);
+    for (auto& item : judge_lane(*ran, c, options_.lang)) add(std::move(item));
+  }
+
+  void not_run(const Error& e) {
+    report_.interrupted = e.kind == ErrorKind::interrupted;
+    const bool mild =
+        e.kind == ErrorKind::absent || e.kind == ErrorKind::interrupted || e.kind == ErrorKind::unsupported;
+    add({"lane." + options_.lane,
+         w_("the lane's own test", "该通道自己的测试"),
+         "correctness",
+         {mild ? Verdict::not_run : Verdict::fail, e.what + (e.why.empty() ? "" : ": " + e.why)},
+         {e.where, 0, {}},
+         e.next});
+  }
+
+  void run_engine() {
+    if (options_.level > 2) {
+      add({fmt::format("level.{}", options_.level),
+           w_("the local lane has one node", "local 通道只有一个节点"),
+           "gate",
+           {Verdict::not_run, w_("levels 3 and 4 prove lanes v1 and v2", "第 3、4 级用于 v1 与 v2 通道")},
            {},
-           "epready verify -r 2 --lane local"});
+           fmt::format("epready verify -r {} --lane v1", options_.level)});
       return;
     }
     auto result = run_bench(options_.bench, options_.on_line, options_.interrupt);

@@ -1,5 +1,6 @@
 // Levels of proof. 1: facts, ABI and consistency, seconds, changes nothing. 2: one node, real tokens between
-// ranks. 3 and 4 need several nodes. Gates fail closed: what a level stands on is judged before anything is
+// ranks. 3: two nodes, 4: all nodes, one epready a node. Lane local runs epready's engine, v1 and v2 run the
+// library's own test. Gates fail closed: what a level stands on is judged before anything is
 // loaded.
 #pragma once
 #include <atomic>
@@ -11,7 +12,10 @@
 #include "base/finding.h"
 #include "base/words.h"
 #include "bench/bench.h"
+#include "facts/counters.h"
 #include "facts/facts.h"
+#include "recipe/recipe.h"
+#include "verify/lane_test.h"
 
 namespace ep {
 
@@ -24,9 +28,11 @@ struct VerifyItem {
 
 struct VerifyOptions {
   int level = 1;
-  std::string lane = "local";  ///< local, v1, v2
-  BenchRequest bench;          ///< shape of level 2
-  bool skip_bench = false;     ///< level 2 without speed: correctness only
+  std::string lane = "local";       ///< local, v1, v2
+  BenchRequest bench;               ///< shape of level 2
+  LaneTestRequest lane_test;        ///< lanes v1 and v2: where their test is, and the nodes of levels 3 and 4
+  std::vector<Baseline> baselines;  ///< published figures to show beside ours
+  std::function<CounterSample()> counters;  ///< reads the NICs' counters; empty: not sampled
   Lang lang = Lang::en;
   std::function<void(const VerifyItem&)> on_item;  ///< as they come
   std::function<void(std::string_view)> on_line;   ///< the engine's talk
@@ -38,6 +44,7 @@ struct VerifyReport {
   std::string lane;
   std::vector<VerifyItem> items;
   std::optional<BenchResult> bench;  ///< of level 2
+  std::string log;                   ///< what the lane's own test printed
   bool interrupted = false;
   Outcome overall;  ///< worst of the items that matter; reason names the first of them
   /// 0 PASS or WARN, 1 FAIL, 3 UNKNOWN or not run, 5 interrupted.
