@@ -12,28 +12,40 @@ vm_new() {
   cp --sparse=always --reflink=auto "$IMAGE/disk.raw" "$WORK/disk.raw"
 }
 
-# vm_boot: starts the machine from what its disk holds now and waits until it answers.
-vm_boot() {
-  local rc=0
-  e2fsck -fp "$WORK/disk.raw" >"$WORK/fsck.log" 2>&1 || rc=$?
-  [ $rc -le 1 ] || fail "file system after the last shutdown: $(tail -1 "$WORK/fsck.log")"
+# qemu OPTION...: the machine, on this scenario's disk. Software emulation unless LAB_ACCEL asks otherwise: a /dev/kvm
+# that is there need not work (nested hosts).
+qemu() {
+  PORT=${PORT:-$((20000 + ($$ + RANDOM) % 20000))}
+  local accel=${LAB_ACCEL:-tcg,thread=multi} cpu=Nehalem
+  case $accel in kvm*) cpu=host ;; esac
+  rm -f "$WORK/monitor"
+  # pc without the devices nobody needs: every one of them costs boot time under emulation.
+  qemu-system-x86_64 -M pc,usb=off,vmport=off,i8042=off -accel "$accel" -cpu $cpu -smp 2 -m 1024 -no-reboot -nodefaults -display none \
+    -kernel "$WORK/kernel" -initrd "$WORK/initrd" \
+    -append "root=/dev/vda rw console=ttyS0 net.ifnames=0 mitigations=off audit=0 quiet systemd.show_status=0 random.trust_cpu=on" \
+    -drive file="$WORK/disk.raw",if=virtio,format=raw,cache=unsafe \
+    -netdev user,id=n,hostfwd=tcp:127.0.0.1:"$PORT"-:22 -device virtio-net-pci,netdev=n,romfile= -device virtio-rng-pci \
+    -serial file:"$WORK/console.log" "$@" &
+  QEMU=$!
+}
+
+# vm_kernel: takes kernel and initramfs from the machine's disk, as a boot loader would.
+vm_kernel() {
   local kernel initrd
   kernel=$(debugfs -R 'ls -p /boot' "$WORK/disk.raw" 2>/dev/null | cut -d/ -f6 | grep ^vmlinuz- | tail -1)
   initrd=initrd.img-${kernel#vmlinuz-}
   debugfs -R "dump /boot/$kernel $WORK/kernel" "$WORK/disk.raw" 2>/dev/null
   debugfs -R "dump /boot/$initrd $WORK/initrd" "$WORK/disk.raw" 2>/dev/null
   if [ ! -s "$WORK/kernel" ] || [ ! -s "$WORK/initrd" ]; then fail "no kernel or initramfs on the disk"; fi
-  PORT=${PORT:-$((20000 + ($$ + RANDOM) % 20000))}
-  # Software emulation unless asked otherwise: a /dev/kvm that is there need not work (nested hosts).
-  local accel=${LAB_ACCEL:-tcg,thread=multi}
-  # pc without the devices nobody needs: every one of them costs boot time under emulation.
-  qemu-system-x86_64 -M pc,usb=off,vmport=off,i8042=off -accel "$accel" -cpu Nehalem -smp 2 -m "${VM_MEMORY:-1024}" -no-reboot -nodefaults -display none \
-    -kernel "$WORK/kernel" -initrd "$WORK/initrd" \
-    -append "root=/dev/vda rw console=ttyS0 net.ifnames=0 mitigations=off audit=0 quiet systemd.show_status=0 random.trust_cpu=on" \
-    -drive file="$WORK/disk.raw",if=virtio,format=raw,cache=unsafe \
-    -netdev user,id=n,hostfwd=tcp:127.0.0.1:"$PORT"-:22 -device virtio-net-pci,netdev=n,romfile= -device virtio-rng-pci \
-    -serial file:"$WORK/console.log" &
-  QEMU=$!
+}
+
+# vm_boot: starts the machine from what its disk holds now and waits until it answers.
+vm_boot() {
+  local rc=0
+  e2fsck -fp "$WORK/disk.raw" >"$WORK/fsck.log" 2>&1 || rc=$?
+  [ $rc -le 1 ] || fail "file system after the last shutdown: $(tail -1 "$WORK/fsck.log")"
+  vm_kernel
+  qemu
   vm_wait
 }
 
@@ -47,6 +59,39 @@ vm_wait() {
   fail "no answer after ${VM_BOOT_LIMIT:-240} s: $(tail -3 "$WORK/console.log")"
 }
 
+# fresh_vm: a machine that has booted once and has never seen epready, with the program and the lab's tools copied in.
+# The boot itself is done once for all scenarios: its memory and disk are kept beside the image.
+fresh_vm() {
+  local kept
+  kept=$IMAGE/booted-$(printf '%s %s' "${LAB_ACCEL:-tcg}" "$(qemu-system-x86_64 --version | head -1)" | sha256sum | cut -c1-12)
+  if [ ! -e "$kept/memory" ]; then
+    vm_new
+    vm_kernel
+    mkfifo "$WORK/monitor.in" "$WORK/monitor.out"
+    qemu -chardev pipe,id=mon,path="$WORK/monitor" -mon chardev=mon
+    vm_wait
+    vm 'systemctl is-system-running --wait >/dev/null; sync; fstrim / 2>/dev/null; sync' || true
+    ssh_close
+    rm -rf "$kept.new"
+    mkdir "$kept.new"
+    cat "$WORK/monitor.out" >/dev/null &
+    # Migration stops the machine itself; after an explicit stop the restored one would stay stopped.
+    printf 'migrate "exec:cat >%s/memory"\nquit\n' "$kept.new" >"$WORK/monitor.in"
+    wait "$QEMU" || true
+    QEMU=
+    [ -s "$kept.new/memory" ] || fail "the booted machine could not be kept"
+    cp "$WORK/kernel" "$WORK/initrd" "$kept.new/"
+    mv "$WORK/disk.raw" "$kept.new/"
+    mv -T "$kept.new" "$kept"
+  fi
+  cp --sparse=always --reflink=auto "$kept/disk.raw" "$WORK/disk.raw"
+  cp "$kept/kernel" "$kept/initrd" "$WORK/"
+  qemu -incoming "exec:cat $kept/memory"
+  vm_wait
+  vm "date -s @$(date +%s) >/dev/null"
+  put_tools
+}
+
 # vm COMMAND...: runs it in the machine as root, output and exit code as there.
 vm() {
   ssh -q -p "$PORT" -i "$IMAGE/key" -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=5 \
@@ -58,32 +103,27 @@ ssh_close() { ssh -q -p "$PORT" -o ControlPath="$WORK/ssh-%p" -O exit root@127.0
 # vm_down: waits until the machine has ended by itself (a reboot or poweroff that was begun inside).
 vm_down() {
   for _ in $(seq 1 120); do
-    kill -0 "$QEMU" 2>/dev/null || { wait "$QEMU" 2>/dev/null; QEMU=; ssh_close; return 0; }
+    kill -0 "$QEMU" 2>/dev/null || { wait "$QEMU" 2>/dev/null || true; QEMU=; ssh_close; return 0; }
     sleep 0.5
   done
   fail "the machine did not go down"
 }
 vm_reboot() { vm systemctl reboot || true; vm_down; vm_boot; }
 # power_cut: the plug is pulled. cache=unsafe keeps what the guest had written to its disk device.
-power_cut() { kill -9 "$QEMU"; wait "$QEMU" 2>/dev/null; QEMU=; ssh_close; }
-vm_end() { [ -n "${QEMU:-}" ] && { kill "$QEMU" 2>/dev/null; wait "$QEMU" 2>/dev/null; }; QEMU=; ssh_close; }
+power_cut() { kill -9 "$QEMU"; wait "$QEMU" 2>/dev/null || true; QEMU=; ssh_close; }
+vm_end() { if [ -n "${QEMU:-}" ]; then kill "$QEMU" 2>/dev/null || true; wait "$QEMU" 2>/dev/null || true; QEMU=; ssh_close; fi; }
 
 # expect EXIT COMMAND...: the command ends with that exit code in the machine; its output is kept in $WORK/out.
 expect() {
   local want=$1 got=0; shift
   vm "$@" >"$WORK/out" 2>&1 || got=$?
-  [ "$got" = "$want" ] || { sed 's/^/    | /' "$WORK/out" >&2; fail "exit $got instead of $want: $*"; }
+  [ "$got" = "$want" ] || { tail -40 "$WORK/out" | sed 's/^/    | /' >&2; fail "exit $got instead of $want: $*"; }
 }
-# says TEXT: the last `expect` printed it.
-says() { grep -qF -- "$1" "$WORK/out" || { sed 's/^/    | /' "$WORK/out" >&2; fail "it did not say: $1"; }; }
-says_not() { ! grep -qF -- "$1" "$WORK/out" || { sed 's/^/    | /' "$WORK/out" >&2; fail "it said: $1"; }; }
+# says TEXT: the last `expect` printed it, on one line or wrapped.
+folded() { tr '\n' ' ' <"$WORK/out" | tr -s ' '; }
+says() { folded | grep -qF -- "$1" || { tail -40 "$WORK/out" | sed 's/^/    | /' >&2; fail "it did not say: $1"; }; }
+says_not() { ! folded | grep -qF -- "$1" || { tail -40 "$WORK/out" | sed 's/^/    | /' >&2; fail "it said: $1"; }; }
 
-# fresh_vm: a machine that has never seen epready, with the program and the lab's tools copied in.
-fresh_vm() {
-  vm_new
-  vm_boot
-  put_tools
-}
 put_tools() {
   vm 'cat >/usr/local/bin/epready && chmod 755 /usr/local/bin/epready' <"$EPREADY"
   vm 'cat >/usr/local/bin/lab-plan && chmod 755 /usr/local/bin/lab-plan' <"$LAB/guest/lab-plan"

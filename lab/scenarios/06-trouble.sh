@@ -1,19 +1,23 @@
 #!/bin/bash
 # Full disk, read-only /etc, apt locked, network gone in mid-download, corrupted download, torn journal: clear errors.
 fresh_vm
-vm 'lab-plan small >/root/plan.json'
+vm 'lab-plan quick >/root/plan.json'
 
 say "apt is locked by somebody else: it waits, says so, and goes on"
 vm 'cat >/root/hold.py' <<'GUEST'
-import fcntl, time
+import fcntl, os, time
 f = open("/var/lib/apt/lists/lock", "w")
 fcntl.lockf(f, fcntl.LOCK_EX)
 open("/root/held", "w").close()
-time.sleep(25)
+while not os.path.exists("/root/release"):
+    time.sleep(0.2)
 GUEST
-vm 'nohup python3 /root/hold.py >/dev/null 2>&1 & while [ ! -e /root/held ]; do sleep 0.2; done'
-expect 0 epready-lab apply /root/plan.json --yes=all
-expect 0 "grep -h 'waiting: E: Could not get lock' /opt/epready/log/cuda-toolkit.log"
+vm 'nohup python3 /root/hold.py >/dev/null 2>&1 </dev/null & for i in $(seq 100); do [ -e /root/held ] && exit 0; sleep 0.2; done; exit 1'
+vm 'nohup sh -c "epready-lab apply /root/plan.json --yes=all >/root/apply.log 2>&1; echo \$? >/root/apply.rc" >/dev/null 2>&1 </dev/null &'
+expect 0 'for i in $(seq 120); do grep -h "waiting: E: Could not get lock" /opt/epready/log/nvcc.log 2>/dev/null && exit 0; sleep 1; done; tail /root/apply.log; exit 1'
+expect 1 test -e /root/apply.rc
+vm 'touch /root/release'
+expect 0 'for i in $(seq 120); do [ -s /root/apply.rc ] && exit $(cat /root/apply.rc); sleep 1; done; exit 99'
 expect 0 epready-lab undo --yes=all
 
 say "a read-only /etc: the step fails with the reason, nothing is half done"
@@ -23,12 +27,14 @@ says "Read-only file system"
 vm 'umount /etc'
 expect 0 epready-lab undo --yes=all
 
-say "a full disk"
-vm 'mkdir -p /opt/epready && mount -t tmpfs -o size=2m tmpfs /opt/epready'
+say "a full disk: the reason is named; with room made, the same command converges"
+vm 'mount -t tmpfs -o size=64k tmpfs /opt'
 expect 1 epready-lab apply /root/plan.json --yes=all
 says "No space left on device"
-vm 'umount /opt/epready && rmdir /opt/epready'
-vm 'dpkg --configure -a; apt-get -y purge cuda-toolkit-12-9 cuda-nvcc-12-9 >/dev/null 2>&1; rm -rf /etc/lab /etc/modprobe.d/epready-nvidia.conf /etc/apt/sources.list.d/cuda-repo.sources /etc/apt/keyrings/cuda-repo.gpg /usr/local/cuda'
+vm 'mount -o remount,size=64m /opt'
+expect 0 epready-lab apply /root/plan.json --yes=all
+expect 0 epready-lab undo --yes=all
+vm 'umount /opt'
 
 say "downloads: cut in the middle, then gone on with; wrong bytes refused; nothing half used"
 vm 'cat >/root/mirror.py' <<'GUEST'
