@@ -1,5 +1,6 @@
 #!/bin/bash
 # Full disk, read-only /etc, apt locked, network gone in mid-download, corrupted download, torn journal: clear errors.
+# shellcheck disable=SC2016 # what stands in single quotes is expanded in the machine
 fresh_vm
 vm 'lab-plan quick >/root/plan.json'
 
