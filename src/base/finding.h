@@ -5,6 +5,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.h"
+
 namespace ep {
 
 enum class Severity { info, warn, fail };
@@ -21,11 +23,20 @@ struct Finding {
   double confidence = 1.0;             ///< 0..1, computed from counted evidence
   std::string title;                   ///< one line
   std::string cause;                   ///< at most two sentences
+  std::string title_zh, cause_zh;      ///< the same in Chinese; empty: not translated
   std::vector<std::string> fix;        ///< commands or acts, in order
   std::vector<Evidence> evidence;      ///< what proves it
   std::vector<std::string> ruled_out;  ///< "KIND: by what"
   std::string next;                    ///< the cheapest next observation or command
 };
+
+/// Title and cause in the language of the reader; English where there is no Chinese.
+inline const std::string& title_of(const Finding& f, Lang lang) {
+  return lang == Lang::zh && !f.title_zh.empty() ? f.title_zh : f.title;
+}
+inline const std::string& cause_of(const Finding& f, Lang lang) {
+  return lang == Lang::zh && !f.cause_zh.empty() ? f.cause_zh : f.cause;
+}
 
 /// Missing evidence is never pass: it is unknown, with the reason.
 enum class Verdict { pass, warn, fail, skip, not_run, unknown };

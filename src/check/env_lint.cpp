@@ -8,6 +8,7 @@
 
 #include "base/text.h"
 #include "base/version.h"
+#include "base/words.h"
 
 namespace ep {
 namespace {
@@ -26,12 +27,12 @@ struct Lint {
     std::string v = lower(get(name));
     return !v.empty() && v != "0" && v != "false" && v != "no" && v != "off" && v != "n";
   }
-  Finding& say(const char* code, Severity s, const std::string& name, std::string title,
-               std::string fix = {}) {
+  Finding& say(const char* code, Severity s, const std::string& name, BothWords title, std::string fix = {}) {
     Finding f;
     f.code = code;
     f.severity = s;
-    f.title = std::move(title);
+    f.title = std::move(title.en);
+    f.title_zh = std::move(title.zh);
     f.evidence.push_back({"environment", 0, name + "=" + get(name)});
     if (!fix.empty()) f.fix.push_back(std::move(fix));
     out.push_back(std::move(f));
@@ -70,15 +71,25 @@ void check_names(Lint& l) {
     bool close = !near.empty() && edit_distance(name, near) <= 2 + name.size() / 16;
     if (close)
       l.say("env-misspelt", Severity::warn, name,
-            fmt::format("{} is not known; {} is, and differs in {} letters: this line does nothing", name,
-                        near, edit_distance(name, near)),
+            both("{} is not known; {} is, and differs in {} letters: this line does nothing",
+                 "{} 未知；{} 才是，相差 {} 个字母：这一行不起作用", name, near, edit_distance(name, near)),
             fmt::format("use {}", near));
     else if (!starts_with(name, "EP_"))
-      l.say(
-          "env-unknown", Severity::info, name,
-          fmt::format("{} is no variable of {} that epready knows: a typo, another version's, or a plugin's",
-                      name, owner));
+      l.say("env-unknown", Severity::info, name,
+            both("{} is no variable of {} that epready knows: a typo, another version's, or a plugin's",
+                 "{} 不是 epready 所知的 {} 变量：可能拼错、属于其他版本或某个插件", name, owner));
   }
+}
+
+BothWords value_wanted(const Variable& v, const std::string& name, const std::string& have) {
+  if (v.form == "values")
+    return both("{} takes {}; \"{}\" is none of them", "{} 可取 {}；\"{}\" 不在其中", name,
+                join(v.values, ", "), have);
+  if (v.form == "switch")
+    return both("{} takes 0 or 1; \"{}\" is none of them", "{} 可取 0 或 1；\"{}\" 不在其中", name, have);
+  if (v.form == "size")
+    return both("{} takes a size such as 1G; \"{}\" is none", "{} 取 1G 之类的大小；\"{}\" 不是", name, have);
+  return both("{} takes a number; \"{}\" is none", "{} 取数字；\"{}\" 不是", name, have);
 }
 
 void check_versions_and_values(Lint& l) {
@@ -88,9 +99,11 @@ void check_versions_and_values(Lint& l) {
     std::string version = l.version_of(v->owner);
     if (!in_force(*v, version))
       l.say("env-version", Severity::warn, name,
-            v->until.empty() ? fmt::format("{} exists from {} {}; {} is here: no effect", name, v->owner,
-                                           v->since, version)
-                             : fmt::format("{} is gone from {} {}: no effect", name, v->owner, v->until));
+            v->until.empty()
+                ? both("{} exists from {} {}; {} is here: no effect",
+                       "{} 自 {} {} 起才有；此处为 {}：不起作用", name, v->owner, v->since, version)
+                : both("{} is gone from {} {}: no effect", "{} 自 {} {} 起已取消：不起作用", name, v->owner,
+                       v->until));
     std::string x(trim(value));
     if (x.empty()) continue;
     bool bad = (v->form == "switch" && !is_switch(x)) || (v->form == "number" && !parse_int(x)) ||
@@ -100,19 +113,16 @@ void check_versions_and_values(Lint& l) {
                          [&](const std::string& k) { return lower(k) == lower(x); });
       // Log levels and handlers read as words; a comma list is several of them.
     }
-    if (bad)
-      l.say("env-value", name == "NVSHMEM_REMOTE_TRANSPORT" ? Severity::fail : Severity::warn, name,
-            fmt::format("{} takes {}; \"{}\" is none of them", name,
-                        v->form == "values"   ? join(v->values, ", ")
-                        : v->form == "switch" ? "0 or 1"
-                        : v->form == "size"   ? "a size such as 1G"
-                                              : "a number",
-                        x),
-            v->note.en);
+    if (bad) {
+      auto& f = l.say("env-value", name == "NVSHMEM_REMOTE_TRANSPORT" ? Severity::fail : Severity::warn, name,
+                      value_wanted(*v, name, x));
+      f.cause = v->note.en;
+      f.cause_zh = v->note.zh;
+    }
     if (!v->overwritten_by.empty() && l.in.lane != "v2")
       l.say("env-overwritten", Severity::info, name,
-            fmt::format("{} is written again by {}: what is set here has no effect for it", name,
-                        v->overwritten_by));
+            both("{} is written again by {}: what is set here has no effect for it",
+                 "{} 会被 {} 重新写入：此处的设置对它无效", name, v->overwritten_by));
   }
 }
 
@@ -121,51 +131,60 @@ void check_no_effect(Lint& l) {
   for (const char* name : {"NVSHMEM_HCA_LIST", "NVSHMEM_HCA_PE_MAPPING"})
     if (l.has(name) && !mapping_on && !l.get(name).empty() && l.get(name)[0] != '^')
       l.say("env-no-effect", Severity::warn, name,
-            fmt::format("{} is read only with NVSHMEM_ENABLE_NIC_PE_MAPPING=1", name),
+            both("{} is read only with NVSHMEM_ENABLE_NIC_PE_MAPPING=1",
+                 "只有 NVSHMEM_ENABLE_NIC_PE_MAPPING=1 时才读取 {}", name),
             "export NVSHMEM_ENABLE_NIC_PE_MAPPING=1");
   if (mapping_on && !l.has("NVSHMEM_HCA_LIST") && !l.has("NVSHMEM_HCA_PE_MAPPING") &&
       !l.has("DEEP_EP_DEVICE_TO_HCA_MAPPING"))
     l.say("env-danger", Severity::warn, "NVSHMEM_ENABLE_NIC_PE_MAPPING",
-          "without a list each DeepEP process takes the first device: it is PE 0 of its own world, and one "
-          "NIC carries everything");
+          {"without a list each DeepEP process takes the first device: it is PE 0 of its own world, and one "
+           "NIC carries everything",
+           "没有列表时每个 DeepEP 进程都取第一个设备：它是自己 world 的 PE 0，全部流量落在一张网卡上"});
   if (l.has("NVSHMEM_HCA_PE_MAPPING") && mapping_on && l.in.lane != "v2")
     l.say("env-danger", Severity::warn, "NVSHMEM_HCA_PE_MAPPING",
-          "DeepEP V1 starts every process as PE 0 of its own world: all take the first entry; give each "
-          "process its NVSHMEM_HCA_LIST");
+          {"DeepEP V1 starts every process as PE 0 of its own world: all take the first entry; give each "
+           "process its NVSHMEM_HCA_LIST",
+           "DeepEP V1 的每个进程都是自己 world 的 PE 0：都会取第一项；请给每个进程各自的 NVSHMEM_HCA_LIST"});
   if (l.has("NVSHMEM_HOME"))
     l.say("env-no-effect", Severity::info, "NVSHMEM_HOME",
-          "nothing reads NVSHMEM_HOME; builds of DeepEP read NVSHMEM_DIR");
+          {"nothing reads NVSHMEM_HOME; builds of DeepEP read NVSHMEM_DIR",
+           "没有程序读取 NVSHMEM_HOME；DeepEP 编译读取 NVSHMEM_DIR"});
   if (l.get("NVSHMEM_HCA_PREFIX") == "mlx5")
     l.say("env-no-effect", Severity::info, "NVSHMEM_HCA_PREFIX",
-          "mlx5 was the default before 3.5.19; newer versions look at more names without it");
+          {"mlx5 was the default before 3.5.19; newer versions look at more names without it",
+           "mlx5 是 3.5.19 之前的默认值；更新版本不设它会查看更多设备名"});
 }
 
 void check_contradictions(Lint& l) {
   if (l.has("NVSHMEM_HCA_LIST") && l.has("NVSHMEM_HCA_PE_MAPPING"))
     l.say("env-contradiction", Severity::warn, "NVSHMEM_HCA_PE_MAPPING",
-          "NVSHMEM_HCA_LIST and NVSHMEM_HCA_PE_MAPPING are both set; one of them is ignored");
+          {"NVSHMEM_HCA_LIST and NVSHMEM_HCA_PE_MAPPING are both set; one of them is ignored",
+           "同时设置了 NVSHMEM_HCA_LIST 与 NVSHMEM_HCA_PE_MAPPING；其中之一会被忽略"});
   if (l.on("NVSHMEM_GPUNETIO_ENABLE_GDAKI") && l.on("NVSHMEM_IB_ENABLE_IBGDA"))
     l.say("env-contradiction", Severity::fail, "NVSHMEM_GPUNETIO_ENABLE_GDAKI",
-          "GDAKI of gpunetio and IBGDA exclude each other");
+          {"GDAKI of gpunetio and IBGDA exclude each other", "gpunetio 的 GDAKI 与 IBGDA 互斥"});
   if (l.on("NCCL_IB_DISABLE") && (l.has("NCCL_IB_HCA") || l.on("NVSHMEM_IB_ENABLE_IBGDA")))
     l.say("env-contradiction", Severity::fail, "NCCL_IB_DISABLE",
-          "RDMA is switched off for NCCL while other variables choose RDMA devices");
+          {"RDMA is switched off for NCCL while other variables choose RDMA devices",
+           "NCCL 的 RDMA 已关闭，而其他变量却在选择 RDMA 设备"});
   if (l.get("NCCL_GIN_TYPE") == "0" && l.in.lane == "v2")
     l.say("env-contradiction", Severity::fail, "NCCL_GIN_TYPE",
-          "GIN type 0 is none: V2 across hosts needs GIN");
+          {"GIN type 0 is none: V2 across hosts needs GIN", "GIN 类型 0 即没有：跨机 V2 需要 GIN"});
   static const std::vector<std::string> kGib = {"NCCL_SHIMNET_GUEST_CONFIG_CHECKER_CONFIG_FILE",
                                                 "NCCL_TUNER_CONFIG_PATH"};
   bool a = l.has(kGib[0]), b = l.has(kGib[1]);
   if (a != b)
     l.say("env-contradiction", Severity::warn, a ? kGib[0] : kGib[1],
-          "gIB is configured in part: all of its variables or none");
+          {"gIB is configured in part: all of its variables or none",
+           "gIB 只配置了一部分：变量要么全设要么全不设"});
   if ((a || b) && l.get("NCCL_NET_PLUGIN") == "none")
     l.say("env-contradiction", Severity::warn, "NCCL_NET_PLUGIN",
-          "gIB is configured and its network plugin is switched off");
+          {"gIB is configured and its network plugin is switched off", "配置了 gIB，但其网络插件已关闭"});
   std::string family = l.get("NVSHMEM_IB_ADDR_FAMILY"), other = l.get("NCCL_IB_ADDR_FAMILY");
   if (!family.empty() && !other.empty() && family != other)
     l.say("env-contradiction", Severity::warn, "NVSHMEM_IB_ADDR_FAMILY",
-          "NVSHMEM and NCCL choose GIDs of different address families");
+          {"NVSHMEM and NCCL choose GIDs of different address families",
+           "NVSHMEM 与 NCCL 选用不同地址族的 GID"});
 }
 
 void check_dangers(Lint& l) {
@@ -173,40 +192,64 @@ void check_dangers(Lint& l) {
     const char* name;
     bool (*bad)(const Lint&, const std::string&);
     Severity severity;
-    const char* why;
+    Text why;
   };
   static const Row kRows[] = {
-      {"LD_PRELOAD", [](const Lint&, const std::string& v) { return contains(v, "libnvshmem"); },
-       Severity::warn, "preloading NVSHMEM hides that two copies are in the process; have one copy instead"},
-      {"NCCL_CUMEM_ENABLE", [](const Lint& x, const std::string& v) { return v == "0" && x.in.lane != "v1"; },
-       Severity::fail, "0 takes symmetric memory and GIN away: DeepEP V2 cannot start across hosts"},
-      {"NCCL_CROSS_NIC", [](const Lint& x, const std::string& v) { return v == "0" && x.in.lane == "v2"; },
-       Severity::warn, "0 keeps rails apart: fine in hybrid mode, fatal for V2 with allow_hybrid_mode=0"},
-      {"NCCL_P2P_DISABLE", [](const Lint&, const std::string& v) { return v == "1"; }, Severity::fail,
-       "1 takes NVLink peer access away"},
-      {"NCCL_IB_DISABLE", [](const Lint&, const std::string& v) { return v == "1"; }, Severity::fail,
-       "1 takes RDMA away from NCCL"},
-      {"NVSHMEM_DISABLE_P2P", [](const Lint&, const std::string& v) { return v == "1"; }, Severity::info,
-       "peer access off; DeepEP V1 decides this itself"},
-      {"EP_SUPPRESS_NCCL_CHECK", [](const Lint&, const std::string& v) { return v == "1"; }, Severity::warn,
-       "two different NCCL copies in one process are no longer noticed"},
-      {"NVSHMEM_DISABLE_CUDA_VMM", [](const Lint&, const std::string& v) { return v == "1"; }, Severity::info,
-       "not needed; takes MNNVL and large heaps away"},
-      {"NVSHMEM_IBGDA_ENABLE_MULTI_PORT", [](const Lint&, const std::string& v) { return v == "1"; },
-       Severity::info, "costs latency on Hopper and newer"},
+      {"LD_PRELOAD",
+       [](const Lint&, const std::string& v) { return contains(v, "libnvshmem"); },
+       Severity::warn,
+       {"preloading NVSHMEM hides that two copies are in the process; have one copy instead",
+        "预加载 NVSHMEM 只是掩盖进程内有两份；应只保留一份"}},
+      {"NCCL_CUMEM_ENABLE",
+       [](const Lint& x, const std::string& v) { return v == "0" && x.in.lane != "v1"; },
+       Severity::fail,
+       {"0 takes symmetric memory and GIN away: DeepEP V2 cannot start across hosts",
+        "0 会失去对称内存与 GIN：DeepEP V2 无法跨机启动"}},
+      {"NCCL_CROSS_NIC",
+       [](const Lint& x, const std::string& v) { return v == "0" && x.in.lane == "v2"; },
+       Severity::warn,
+       {"0 keeps rails apart: fine in hybrid mode, fatal for V2 with allow_hybrid_mode=0",
+        "0 使各 rail 分离：hybrid 模式可以，allow_hybrid_mode=0 的 V2 会失败"}},
+      {"NCCL_P2P_DISABLE",
+       [](const Lint&, const std::string& v) { return v == "1"; },
+       Severity::fail,
+       {"1 takes NVLink peer access away", "1 会失去 NVLink 直接访问"}},
+      {"NCCL_IB_DISABLE",
+       [](const Lint&, const std::string& v) { return v == "1"; },
+       Severity::fail,
+       {"1 takes RDMA away from NCCL", "1 使 NCCL 失去 RDMA"}},
+      {"NVSHMEM_DISABLE_P2P",
+       [](const Lint&, const std::string& v) { return v == "1"; },
+       Severity::info,
+       {"peer access off; DeepEP V1 decides this itself", "关闭直接访问；DeepEP V1 会自行决定"}},
+      {"EP_SUPPRESS_NCCL_CHECK",
+       [](const Lint&, const std::string& v) { return v == "1"; },
+       Severity::warn,
+       {"two different NCCL copies in one process are no longer noticed",
+        "进程内有两份不同的 NCCL 时不再提示"}},
+      {"NVSHMEM_DISABLE_CUDA_VMM",
+       [](const Lint&, const std::string& v) { return v == "1"; },
+       Severity::info,
+       {"not needed; takes MNNVL and large heaps away", "不需要；会失去 MNNVL 与大堆"}},
+      {"NVSHMEM_IBGDA_ENABLE_MULTI_PORT",
+       [](const Lint&, const std::string& v) { return v == "1"; },
+       Severity::info,
+       {"costs latency on Hopper and newer", "在 Hopper 及更新架构上增加延迟"}},
   };
   for (const auto& r : kRows)
     if (l.has(r.name) && r.bad(l, l.get(r.name)))
-      l.say("env-danger", r.severity, r.name, fmt::format("{}: {}", r.name, r.why));
+      l.say("env-danger", r.severity, r.name,
+            {fmt::format("{}: {}", r.name, r.why.en), fmt::format("{}：{}", r.name, r.why.zh)});
   if (auto depth = parse_int(l.get("NVSHMEM_QP_DEPTH")); depth && *depth > 0 && *depth < 258)
-    l.say(
-        "env-danger", Severity::warn, "NVSHMEM_QP_DEPTH",
-        fmt::format("a depth of {} holds {} tokens a rank in low-latency mode (2 * (tokens + 1) are needed)",
-                    *depth, *depth / 2 - 1));
+    l.say("env-danger", Severity::warn, "NVSHMEM_QP_DEPTH",
+          both("a depth of {} holds {} tokens a rank in low-latency mode (2 * (tokens + 1) are needed)",
+               "深度 {} 在低延迟模式下每 rank 只容 {} 个 token（需要 2 * (token 数 + 1)）", *depth,
+               *depth / 2 - 1));
   if (l.get("NVSHMEM_IBGDA_NIC_HANDLER") == "cpu_host_memory" && !l.in.nvshmem.empty() &&
       compare_versions(VersionOrder::dotted, l.in.nvshmem, "3.4.5") < 0)
     l.say("env-version", Severity::fail, "NVSHMEM_IBGDA_NIC_HANDLER",
-          fmt::format("cpu_host_memory exists from NVSHMEM 3.4.5; {} is here", l.in.nvshmem));
+          both("cpu_host_memory exists from NVSHMEM 3.4.5; {} is here",
+               "cpu_host_memory 自 NVSHMEM 3.4.5 起才有；此处为 {}", l.in.nvshmem));
 }
 
 // Names out of lists such as "=mlx5_0:1,mlx5_3" or "0:mlx5_0:1,1:mlx5_1:1".
@@ -241,18 +284,20 @@ void check_against_host(Lint& l) {
         bool any = prefix_form && std::any_of(t->nics.begin(), t->nics.end(),
                                               [&](const TopologyNic& x) { return starts_with(x.name, n); });
         if (!any)
-          l.say("env-danger", Severity::fail, r.name,
-                fmt::format("{} names {}, which this host does not have", r.name, n));
+          l.say(
+              "env-danger", Severity::fail, r.name,
+              both("{} names {}, which this host does not have", "{} 指定了 {}，本机没有该设备", r.name, n));
       } else if (!nic->usable) {
-        l.say(
-            "env-danger", Severity::warn, r.name,
-            fmt::format("{} names {}, which is not for EP here ({}: {})", r.name, n, nic->role, nic->reason));
+        l.say("env-danger", Severity::warn, r.name,
+              {fmt::format("{} names {}, which is not for EP here ({}: {})", r.name, n, nic->role,
+                           nic->reason.en),
+               fmt::format("{} 指定了 {}，它在此不用于 EP（{}：{}）", r.name, n, nic->role, nic->reason.zh)});
       }
       if (prefix_form && nic)
         for (const auto& x : t->nics)
           if (x.name != n && starts_with(x.name, n)) {
             l.say("env-danger", x.usable ? Severity::info : Severity::warn, r.name,
-                  fmt::format("without = {} also takes {}", n, x.name),
+                  both("without = {} also takes {}", "不带 = 时 {} 也会匹配 {}", n, x.name),
                   "NCCL_IB_HCA=" + t->strings.nccl_ib_hca);
             prefix_form = false;
             break;
@@ -272,12 +317,12 @@ void check_against_host(Lint& l) {
       for (size_t n = 0; g < t->gpus.size() && n < t->nics.size(); ++n)
         if (t->nics[n].name == f[1] && !is_near(t->gpu_nic[g][n]) &&
             is_near(t->mapping.relation.at(int(*gpu)))) {
-          l.say("env-danger", Severity::warn, "DEEP_EP_DEVICE_TO_HCA_MAPPING",
-                fmt::format(
-                    "GPU {} is sent to {} ({}), {} is nearer ({})", *gpu, f[1], to_string(t->gpu_nic[g][n]),
-                    want->second,
-                    to_string(want->second.empty() ? LinkClass::unknown : t->mapping.relation.at(int(*gpu)))),
-                t->strings.deep_ep);
+          l.say(
+              "env-danger", Severity::warn, "DEEP_EP_DEVICE_TO_HCA_MAPPING",
+              both("GPU {} is sent to {} ({}), {} is nearer ({})", "GPU {} 被指向 {}（{}），而 {} 更近（{}）",
+                   *gpu, f[1], to_string(t->gpu_nic[g][n]), want->second,
+                   to_string(want->second.empty() ? LinkClass::unknown : t->mapping.relation.at(int(*gpu)))),
+              t->strings.deep_ep);
           return;
         }
     }
@@ -286,11 +331,13 @@ void check_against_host(Lint& l) {
     if (!index || *index < 0) continue;
     if (t->gid.needed.has_value() && !*t->gid.needed && *index != 0)
       l.say("env-danger", Severity::warn, name,
-            fmt::format("{} is set, but this is InfiniBand: another index than 0 may not exist", name));
+            both("{} is set, but this is InfiniBand: another index than 0 may not exist",
+                 "设置了 {}，但这是 InfiniBand：0 以外的索引可能不存在", name));
     for (const auto& [dev, right] : t->gid.per_device)
       if (right != *index) {
         l.say("env-danger", Severity::fail, name,
-              fmt::format("{}={}, but {} needs {}: leave it unset", name, *index, dev, right));
+              both("{}={}, but {} needs {}: leave it unset", "{}={}，而 {} 需要 {}：请不要设置", name, *index,
+                   dev, right));
         break;
       }
   }

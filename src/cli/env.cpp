@@ -115,7 +115,8 @@ class EnvCommand : public Command {
     if (auto ok = write_file(output_.empty() ? "-" : output_, text); !ok) return c.report(ok.error());
     bool bad = false;
     for (const auto& x : plan.findings) {
-      c.note(fmt::format("epready: {}: {}{}", x.code, x.title, x.next.empty() ? "" : "\n  next: " + x.next));
+      c.note(fmt::format("epready: {}: {}{}", x.code, title_of(x, c.lang),
+                         x.next.empty() ? "" : "\n  next: " + x.next));
       bad |= x.severity == Severity::fail;
     }
     // The text is meant to be sourced: the next command goes to the talk.

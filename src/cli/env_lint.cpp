@@ -80,6 +80,7 @@ class EnvLint : public Command {
                                                                   : "info"},
                       {"text", f.title},
                       {"variable", f.evidence.empty() ? "" : f.evidence[0].text},
+                      {"note", f.cause},
                       {"fix", f.fix}});
     j["findings"] = std::move(list);
     return j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -91,7 +92,8 @@ class EnvLint : public Command {
     std::string out;
     for (const auto& f : findings) {
       out += fmt::format("{} {}\n", severity_mark(look, f.severity),
-                         wrap(f.code + ": " + f.title, look.width - 8, 8));
+                         wrap(f.code + ": " + title_of(f, c.lang), look.width - 8, 8));
+      if (!f.cause.empty()) out += "        " + wrap(cause_of(f, c.lang), look.width - 8, 8) + "\n";
       for (const auto& e : f.evidence) out += look.paint(Style::dim, "        " + e.text) + "\n";
       for (const auto& x : f.fix) out += "        " + x + "\n";
     }

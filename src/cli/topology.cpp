@@ -3,19 +3,14 @@
 
 #include <fmt/core.h>
 
-#include <algorithm>
-#include <chrono>
 #include <fstream>
-#include <thread>
 
 #include "cli/hosts_input.h"
 #include "cli/rows.h"
-#include "facts/counters.h"
-#include "host/host.h"
+#include "cli/topology_watch.h"
 #include "report/topology_json.h"
 #include "report/topology_svg.h"
 #include "report/topology_text.h"
-#include "report/topology_traffic.h"
 
 namespace ep {
 namespace {
@@ -39,15 +34,21 @@ class TopologyCommand : public Command {
              false},
             {"--interval",
              {"Seconds between samples of --watch", "--watch 的采样间隔（秒）"},
-             &interval_,
+             &watch_options_.interval_s,
              {},
              "S",
              false},
             {"--seconds",
              {"End --watch after this time; 0 = until interrupted", "--watch 的总时长（秒），0 为直到中断"},
-             &seconds_,
+             &watch_options_.seconds,
              {},
              "S",
+             false},
+            {"--run",
+             {"Watch the NICs while this shell command runs", "运行该 shell 命令期间监视网卡"},
+             &watch_options_.command,
+             {},
+             "COMMAND",
              false},
             {"-v,--verbose",
              {"Also findings that only inform, and all evidence", "同时显示提示性发现和全部证据"},
@@ -62,7 +63,7 @@ class TopologyCommand : public Command {
     if (!facts) return c.report(facts.error());
     std::vector<Topology> hosts;
     for (const auto& f : *facts) hosts.push_back(read_topology(f));
-    if (watch_) return watch(c, hosts[0]);
+    if (watch_ || !watch_options_.command.empty()) return watch_traffic(c, hosts[0], watch_options_);
     if (!svg_.empty())
       if (auto ok = write_svg(hosts[0], c.lang); !ok) return c.report(ok.error());
     auto shared = compare_hosts(hosts, *facts);
@@ -90,54 +91,6 @@ class TopologyCommand : public Command {
     return {};
   }
 
-  int watch(Context& c, const Topology& t) {
-    using Clock = std::chrono::steady_clock;
-    if (!(interval_ >= 0.1) || !(seconds_ >= 0))
-      return c.report(Error{ErrorKind::usage,
-                            "--interval is at least 0.1 and --seconds at least 0",
-                            "",
-                            "",
-                            "epready topology --help",
-                            {}});
-    if (t.host_kind != "live")
-      return c.report(Error{ErrorKind::usage,
-                            "--watch needs the live host",
-                            c.from,
-                            "counters of a snapshot or paste stand still",
-                            "epready topology --watch",
-                            {}});
-    auto host = live_host();
-    std::vector<std::string> expected;
-    for (const auto& [gpu, nic] : t.mapping.pairs)
-      if (std::find(expected.begin(), expected.end(), nic) == expected.end()) expected.push_back(nic);
-    auto start = Clock::now(), last = start;
-    CounterSample first = sample_counters(*host), before = first;
-    if (first.empty())
-      return c.report(Error{ErrorKind::unsupported,
-                            "this host has no RDMA device to watch",
-                            "/sys/class/infiniband",
-                            "",
-                            "epready topology",
-                            {}});
-    auto since = [&](Clock::time_point a) { return std::chrono::duration<double>(Clock::now() - a).count(); };
-    while (!interrupted() && (seconds_ == 0 || since(start) < seconds_)) {
-      double left = seconds_ == 0 ? interval_ : std::min(interval_, seconds_ - since(start));
-      for (auto until = Clock::now() + std::chrono::duration<double>(left);
-           !interrupted() && Clock::now() < until;)
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
-      CounterSample now = sample_counters(*host);
-      auto moved = traffic_between(before, now);
-      if (!c.json) c.note(traffic_text(moved, judge_evenness(moved, expected), since(last), c.look()));
-      before = std::move(now);
-      last = Clock::now();
-    }
-    auto all = traffic_between(first, before);
-    Evenness e = judge_evenness(all, expected);
-    c.out(c.json ? traffic_json(all, e, since(start)) : traffic_text(all, e, since(start), c.look()));
-    c.next("epready topology", {"which NIC belongs to which GPU", "查看网卡与 GPU 的对应"});
-    return e.verdict == Verdict::fail ? 1 : e.verdict == Verdict::unknown ? 3 : 0;
-  }
-
   void next(Context& c, const Topology& t, Verdict v) {
     if (v == Verdict::fail && !t.findings.empty())
       c.next("epready doctor", {"causes and fixes of what is wrong", "查看原因与修复"});
@@ -147,7 +100,7 @@ class TopologyCommand : public Command {
 
   std::vector<std::string> more_;
   std::string svg_;
-  double interval_ = 2, seconds_ = 0;
+  WatchOptions watch_options_;
   bool verbose_ = false, watch_ = false;
 };
 

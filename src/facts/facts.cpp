@@ -30,6 +30,7 @@ Facts read_facts(const Host& host, const std::string& prefix) {
   read_cpu(r, f);
   read_pci(r, f);
   read_kernel(r, f);
+  read_dkms(r, f);
   read_limits(r, f);
   read_netdevs(r, f);
   read_rdma(r, f);

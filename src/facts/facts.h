@@ -101,10 +101,18 @@ struct KernelModule {
   Fact<std::string> version;
 };
 
+/// One build of a module by dkms; `kernel` and `arch` are empty while it is only added.
+struct DkmsModule {
+  std::string name, version, kernel, arch;
+  Fact<std::string> state;  ///< added, built, installed, broken
+};
+
 struct KernelFacts {
   std::vector<KernelModule> modules;  ///< those of the stack that are loaded: nvidia*, nouveau, mlx5_*, ib_*,
                                       ///< rdma_*, gdrdrv, nv_peer_mem, efa ...
   Fact<bool> modules_readable;        ///< /proc/modules could be read: only then "not loaded" means something
+  std::vector<DkmsModule> dkms;       ///< in listed order
+  Fact<bool> dkms_readable;           ///< /var/lib/dkms is there; absent without dkms
   Fact<bool> headers;                 ///< /lib/modules/$(uname -r)/build
   Fact<std::string> cmdline;
   Fact<bool> iommu_enabled;                        ///< any entry below /sys/class/iommu

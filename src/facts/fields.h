@@ -105,6 +105,14 @@ void fields(V& v, const KernelFacts& x) {
   v.list(
       "modules", x.modules, [](auto& m) { return m.name; }, [&](auto& m) { v.fact("version", m.version); });
   v.fact("modules_readable", x.modules_readable);
+  v.list(
+      "dkms", x.dkms,
+      [](auto& m) { return m.name + "/" + m.version + (m.kernel.empty() ? "" : "/" + m.kernel); },
+      [&](auto& m) {
+        v.plain("arch", m.arch);
+        v.fact("state", m.state);
+      });
+  v.fact("dkms_readable", x.dkms_readable);
   v.fact("headers", x.headers);
   v.fact("cmdline", x.cmdline);
   v.fact("iommu_enabled", x.iommu_enabled);

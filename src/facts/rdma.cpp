@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "facts/gid_drift.h"
 #include "facts/reading.h"
 
 namespace ep {
@@ -156,6 +157,25 @@ RdmaDevice read_device(const Host& host, const std::string& name) {
 }
 
 }  // namespace
+
+std::vector<RdmaDevice> read_gid_tables(const Host& host) {
+  std::vector<RdmaDevice> out;
+  auto names = names_in(host, kClass);
+  std::sort(names.begin(), names.end(), [](auto& a, auto& b) { return natural_less(a, b); });
+  for (const auto& name : names) {
+    RdmaDevice d;
+    d.name = name;
+    for (const auto& port : names_in(host, kClass + "/" + name + "/ports"))
+      if (auto n = parse_int(port)) {
+        RdmaPort p;
+        p.number = int(*n);
+        p.gids = read_gids(host, kClass + "/" + name + "/ports/" + port);
+        d.ports.push_back(std::move(p));
+      }
+    out.push_back(std::move(d));
+  }
+  return out;
+}
 
 void read_rdma(const Reading& r, Facts& f) {
   auto names = r.host.list(kClass);

@@ -68,6 +68,7 @@ void read_pci(const Reading& r, Facts& f);
 void read_gpus(const Reading& r, Facts& f);  ///< after read_pci and read_driver
 void read_driver(const Reading& r, Facts& f);
 void read_kernel(const Reading& r, Facts& f);
+void read_dkms(const Reading& r, Facts& f);
 void read_limits(const Reading& r, Facts& f);
 void read_rdma(const Reading& r, Facts& f);
 void read_netdevs(const Reading& r, Facts& f);

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <unordered_map>
 
 #include "base/text.h"
 #include "facts/text_host.h"
@@ -40,6 +42,9 @@ constexpr TextRow kTextReaders[] = {{"nvidia-smi-query", read_nvidia_smi_query},
                                     {"nvidia-smi-q", read_nvidia_smi_text},
                                     {"collect_env", read_collect_env},
                                     {"lspci", read_lspci},
+                                    {"dkms-status", read_dkms_status},
+                                    {"uname", read_uname},
+                                    {"ofed_info", read_ofed_info},
                                     {"ip", read_ip},
                                     {"nvidia-params", read_driver_params},
                                     {"pci-numa", read_pci_numa},
@@ -49,22 +54,28 @@ struct TreeRow {
   const char* kind;
   TreeReader read;
 };
-constexpr TreeRow kTreeReaders[] = {
-    {"nccl-xml", parse_nccl_xml}, {"hwloc-xml", parse_hwloc_xml}, {"lstopo", parse_lstopo_outline}};
+constexpr TreeRow kTreeReaders[] = {{"nccl-xml", parse_nccl_xml},
+                                    {"hwloc-xml", parse_hwloc_xml},
+                                    {"lstopo", parse_lstopo_outline},
+                                    {"lspci-tree", parse_lspci_tree},
+                                    {"sysfs-links", parse_sysfs_links}};
 
 void add_tree(const PciTreeText& tree, const std::string& source, Facts& f) {
+  std::unordered_map<std::string, size_t> places;
+  for (size_t i = 0; i < f.pci.size(); ++i) places.emplace(f.pci[i].address, i);
   for (const auto& p : tree.pci) {
-    auto it =
-        std::find_if(f.pci.begin(), f.pci.end(), [&](const PciDevice& o) { return o.address == p.address; });
-    if (it == f.pci.end()) {
+    auto [place, fresh] = places.try_emplace(p.address, f.pci.size());
+    if (fresh) {
       f.pci.push_back(p);
-    } else if (it->path.empty()) {
-      it->path = p.path;
-      if (!it->numa_node.ok()) it->numa_node = p.numa_node;
-      if (!it->device_class.ok()) it->device_class = p.device_class;
-      if (!it->device.ok()) it->device = p.device;
-      if (!it->vendor.ok()) it->vendor = p.vendor;
+      continue;
     }
+    PciDevice& old = f.pci[place->second];
+    if (!old.path.empty()) continue;
+    old.path = p.path;
+    if (!old.numa_node.ok()) old.numa_node = p.numa_node;
+    if (!old.device_class.ok()) old.device_class = p.device_class;
+    if (!old.device.ok()) old.device = p.device;
+    if (!old.vendor.ok()) old.vendor = p.vendor;
   }
   for (const auto& g : tree.gpus) {
     auto same = [&](const Gpu& o) { return !o.address.empty() && o.address == g.address; };
@@ -91,15 +102,16 @@ void add_tree(const PciTreeText& tree, const std::string& source, Facts& f) {
 
 void add_rdma(const RdmaText& text, const std::string& kind, const std::string& source, Facts& f) {
   merge_rdma(text, source, f.rdma, f.paste.findings);
+  std::unordered_map<std::string, size_t> places;
+  for (size_t i = 0; i < f.netdevs.size(); ++i) places.emplace(f.netdevs[i].name, i);
   for (const auto& [name, up] : text.netdev_up) {
-    auto it = std::find_if(f.netdevs.begin(), f.netdevs.end(),
-                           [&, want = name](const Netdev& n) { return n.name == want; });
-    if (it == f.netdevs.end()) {
+    auto [place, fresh] = places.try_emplace(name, f.netdevs.size());
+    if (fresh) {
       f.netdevs.emplace_back();
       f.netdevs.back().name = name;
-      it = f.netdevs.end() - 1;
     }
-    if (!it->operstate.ok()) it->operstate = known<std::string>(up ? "up" : "down", source);
+    Netdev& n = f.netdevs[place->second];
+    if (!n.operstate.ok()) n.operstate = known<std::string>(up ? "up" : "down", source);
   }
   if (kind == "show_gids") f.paste.gid_list_complete = text.complete;
   if ((kind == "ibv_devinfo" || kind == "ibstat" || kind == "ibstatus") && text.complete &&
@@ -108,6 +120,8 @@ void add_rdma(const RdmaText& text, const std::string& kind, const std::string& 
     for (const auto& d : text.devices) f.paste.verbs_listed.push_back(d.name);
   }
 }
+
+constexpr size_t kMaxMatrices = 32;  // of one host; each takes a square of its labels
 
 void add_matrices(const PastePiece& piece, Facts& f) {
   auto tables = parse_link_matrices(piece.text, piece.source);
@@ -122,6 +136,7 @@ void add_matrices(const PastePiece& piece, Facts& f) {
     x.code = "paste_damaged";
     x.severity = Severity::warn;
     x.title = "rows of a link matrix without a usable header line; they are not used";
+    x.title_zh = "有矩阵的行但没有可用的表头；未采用";
     x.evidence.push_back({piece.source, piece.line, ""});
     f.paste.findings.push_back(std::move(x));
   }
@@ -130,7 +145,7 @@ void add_matrices(const PastePiece& piece, Facts& f) {
       for (auto& e : x.evidence) e.line += piece.line - 1;
       f.paste.findings.push_back(std::move(x));
     }
-    if (t.refused.empty()) f.matrices.push_back(std::move(t.matrix));
+    if (t.refused.empty() && f.matrices.size() < kMaxMatrices) f.matrices.push_back(std::move(t.matrix));
   }
 }
 
@@ -158,13 +173,14 @@ void order_matrices(Facts& f) {
       main.legend = m.legend;
       main.has_legend = true;
     }
+    std::vector<size_t> place;  // of each label in `main`
+    for (const auto& l : m.labels)
+      place.push_back(size_t(std::find(main.labels.begin(), main.labels.end(), l) - main.labels.begin()));
     for (size_t i = 0; i < m.labels.size(); ++i)
       for (size_t j = 0; j < m.labels.size(); ++j) {
-        auto a = std::find(main.labels.begin(), main.labels.end(), m.labels[i]),
-             b = std::find(main.labels.begin(), main.labels.end(), m.labels[j]);
-        if (a == main.labels.end() || b == main.labels.end() || m.cells[i][j].empty()) continue;
-        const std::string& mine =
-            main.cells[size_t(a - main.labels.begin())][size_t(b - main.labels.begin())];
+        if (place[i] == main.labels.size() || place[j] == main.labels.size() || m.cells[i][j].empty())
+          continue;
+        const std::string& mine = main.cells[place[i]][place[j]];
         bool nvlink = starts_with(mine, "NV") || starts_with(m.cells[i][j], "NV");
         if (mine.empty() || nvlink || mine == m.cells[i][j]) continue;
         if (!conflicts++)
@@ -176,6 +192,7 @@ void order_matrices(Facts& f) {
     x.code = "piece_contradiction";
     x.severity = Severity::warn;
     x.title = fmt::format("two link matrices of this host differ in {} cells", conflicts);
+    x.title_zh = fmt::format("本机的两份拓扑矩阵有 {} 处不同", conflicts);
     x.evidence.push_back({main.source, 0, first});
     f.paste.findings.push_back(std::move(x));
   }
@@ -183,18 +200,50 @@ void order_matrices(Facts& f) {
 
 // What predictable names tell: PCI addresses, and which netdev belongs to which RDMA device.
 void join_by_names(Facts& f) {
+  std::multimap<std::string, std::string> netdevs;  // by the address in the name, in listed order
+  for (const auto& n : f.netdevs)
+    if (auto a = address_of_name(n.name); !a.empty()) netdevs.emplace(a, n.name);
+  std::unordered_map<std::string, size_t> places;
+  for (size_t i = 0; i < f.pci.size(); ++i) places.emplace(f.pci[i].address, i);
   for (auto& d : f.rdma) {
     std::string address = address_of_name(d.name);
     if (d.address.empty() && !address.empty()) d.address = address;
     if (d.netdevs.empty() && !address.empty())
-      for (const auto& n : f.netdevs)
-        if (address_of_name(n.name) == address) d.netdevs.push_back(n.name);
-    for (const auto& p : f.pci)
-      if (p.address == d.address) {
-        if (!d.numa_node.ok() && p.numa_node.ok()) d.numa_node = p.numa_node;
-        if (!d.is_vf.ok() && p.is_vf.value_or(false)) d.is_vf = known(true, "lspci");
-      }
+      for (auto [it, end] = netdevs.equal_range(address); it != end; ++it) d.netdevs.push_back(it->second);
+    if (auto p = places.find(d.address); p != places.end()) {
+      const PciDevice& pci = f.pci[p->second];
+      if (!d.numa_node.ok() && pci.numa_node.ok()) d.numa_node = pci.numa_node;
+      if (!d.is_vf.ok() && pci.is_vf.value_or(false)) d.is_vf = known(true, "lspci");
+    }
   }
+}
+
+// A tree without RDMA names: its NICs stand for themselves, by address, when nothing names any.
+void add_unnamed_nics(Facts& f) {
+  std::vector<const PciDevice*> nics;
+  for (const auto& p : f.pci)
+    if (p.vendor.value_or(0) == 0x15b3 && !p.path.empty() && !p.device_class.ok()) nics.push_back(&p);
+  if (f.rdma.empty() && f.matrices.empty()) {
+    for (const auto* p : nics) {
+      RdmaDevice d;
+      d.name = d.address = p->address;
+      d.numa_node = p->numa_node;
+      d.is_vf = p->is_vf;
+      d.driver = known<std::string>("mlx5_core", "vendor");
+      f.rdma.push_back(std::move(d));
+    }
+    return;
+  }
+  bool joined =
+      std::any_of(f.rdma.begin(), f.rdma.end(), [](const RdmaDevice& d) { return !d.address.empty(); });
+  if (nics.empty() || joined || f.rdma.empty()) return;
+  Finding x;
+  x.code = "tree_not_joined";
+  x.severity = Severity::info;
+  x.title = "a PCI tree is shown, but nothing tells which device name has which address";
+  x.title_zh = "有 PCI 树，但没有内容说明设备名与地址的对应";
+  x.next = "ls -l /sys/class/infiniband";
+  f.paste.findings.push_back(std::move(x));
 }
 
 }  // namespace
@@ -222,6 +271,7 @@ void add_pasted_facts(const PastedHost& pasted, Facts& f) {
         f.rdma.push_back(std::move(d));
       }
   join_by_names(f);
+  add_unnamed_nics(f);
   std::stable_sort(f.rdma.begin(), f.rdma.end(),
                    [](const RdmaDevice& a, const RdmaDevice& b) { return natural_less(a.name, b.name); });
 }

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
+#include <tuple>
 
 #include "base/text.h"
 #include "facts/text_rdma_parts.h"
@@ -98,6 +100,7 @@ RdmaText parse_show_gids(std::string_view text) {
     f.code = "gid_list_open";
     f.severity = Severity::info;
     f.title = "the GID listing has no closing n_gids_found line; entries may be missing";
+    f.title_zh = "GID 列表没有结尾的 n_gids_found 行；可能缺少条目";
     f.evidence.push_back({kWhere, 0, ""});
     out.findings.push_back(std::move(f));
   }
@@ -107,9 +110,9 @@ RdmaText parse_show_gids(std::string_view text) {
 namespace {
 
 struct SysfsGid {
-  std::string dev, gid, type, netdev;
-  int port = 1, index = 0;
+  std::string gid, type, netdev;
 };
+using SysfsGids = std::map<std::tuple<std::string, int, int>, SysfsGid>;  // device, port, index
 
 // Splits /sys/class/infiniband/DEV/ports/P/REST; false when the path is another one.
 bool sysfs_port_path(std::string_view path, std::string& dev, int& port_no, std::string& rest) {
@@ -131,7 +134,7 @@ bool sysfs_port_path(std::string_view path, std::string& dev, int& port_no, std:
   return true;
 }
 
-void sysfs_value(std::string_view path, std::string_view value, RdmaText& out, std::vector<SysfsGid>& gids) {
+void sysfs_value(std::string_view path, std::string_view value, RdmaText& out, SysfsGids& gids) {
   constexpr const char* kWhere = "/sys/class/infiniband";
   std::string dev, rest;
   int number = 1;
@@ -140,10 +143,7 @@ void sysfs_value(std::string_view path, std::string_view value, RdmaText& out, s
   auto gid_slot = [&](std::string_view index) -> SysfsGid* {
     auto n = parse_int(index);
     if (!n || *n < 0 || *n > 4095 || gids.size() > 200000) return nullptr;
-    for (auto& g : gids)
-      if (g.dev == dev && g.port == number && g.index == *n) return &g;
-    gids.push_back({dev, "", "", "", number, int(*n)});
-    return &gids.back();
+    return &gids[{dev, number, int(*n)}];
   };
   RdmaDevice& d = device(out, dev);
   if (starts_with(rest, "gids/")) {
@@ -179,7 +179,7 @@ void sysfs_value(std::string_view path, std::string_view value, RdmaText& out, s
 RdmaText parse_sysfs_infiniband(std::string_view text) {
   RdmaText out;
   out.complete = false;
-  std::vector<SysfsGid> gids;
+  SysfsGids gids;
   std::string open_path;
   for (std::string_view raw : lines(text)) {
     std::string line = clean_pasted_line(raw);
@@ -205,10 +205,11 @@ RdmaText parse_sysfs_infiniband(std::string_view text) {
       open_path.clear();
     }
   }
-  for (const auto& g : gids)
+  for (const auto& [key, g] : gids)
     if (!g.gid.empty()) {
-      RdmaPort& p = port(device(out, g.dev), g.port);
-      add_gid(p, g.index, g.gid, g.type, g.netdev, "/sys/class/infiniband");
+      const auto& [dev, number, index] = key;
+      RdmaPort& p = port(device(out, dev), number);
+      add_gid(p, index, g.gid, g.type, g.netdev, "/sys/class/infiniband");
       if (contains(g.type, "v2"))
         p.link_layer = p.link_layer.ok() ? p.link_layer : known<std::string>("Ethernet", "gid types");
     }

@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <cctype>
+#include <unordered_map>
 
 #include "base/text.h"
+#include "base/words.h"
 #include "facts/text_matrix.h"
 #include "facts/text_xml.h"
 
@@ -26,16 +28,19 @@ bool driver_version(std::string_view s) {
   return (p.size() == 2 || p.size() == 3) && p[0].size() == 3 && std::all_of(p.begin(), p.end(), all_digits);
 }
 
+// More GPUs than any host has; what a text numbers beyond is rubbish.
+constexpr int kMaxGpus = 256;
+// More Python packages than a collect_env report lists; a text that names more is cut there.
+constexpr size_t kMaxPackages = 4096;
+
+// The GPU with that index, put in by order. Callers check 0 <= index < kMaxGpus.
 Gpu& gpu_at(Facts& f, int index) {
   for (auto& g : f.gpus)
     if (g.index == index) return g;
-  f.gpus.emplace_back();
-  f.gpus.back().index = index;
-  std::stable_sort(f.gpus.begin(), f.gpus.end(),
-                   [](const Gpu& a, const Gpu& b) { return a.index < b.index; });
-  for (auto& g : f.gpus)
-    if (g.index == index) return g;
-  return f.gpus.back();
+  auto at = std::find_if(f.gpus.begin(), f.gpus.end(), [&](const Gpu& g) { return g.index > index; });
+  at = f.gpus.emplace(at);
+  at->index = index;
+  return *at;
 }
 
 void set_name(Gpu& g, std::string_view name, const std::string& source) {
@@ -61,15 +66,27 @@ bool gpu_name(std::string_view s) {
   return sm_of_gpu_name(s) != 0 || contains(s, "NVIDIA") || contains(s, "Tesla");
 }
 
-Netdev& netdev_at(Facts& f, std::string_view name) {
-  for (auto& n : f.netdevs)
-    if (n.name == name) return n;
-  f.netdevs.emplace_back();
-  f.netdevs.back().name = name;
-  return f.netdevs.back();
-}
+// Netdevs by name, so that a long listing costs no more than its length.
+class Netdevs {
+ public:
+  explicit Netdevs(Facts& f) : list_(f.netdevs) {
+    for (size_t i = 0; i < list_.size(); ++i) places_.emplace(list_[i].name, i);
+  }
+  Netdev& at(std::string_view name) {
+    auto [it, fresh] = places_.try_emplace(std::string(name), list_.size());
+    if (fresh) {
+      list_.emplace_back();
+      list_.back().name = name;
+    }
+    return list_[it->second];
+  }
 
-void add_finding(Facts& f, const char* code, Severity severity, std::string title, const std::string& source,
+ private:
+  std::vector<Netdev>& list_;
+  std::unordered_map<std::string, size_t> places_;
+};
+
+void add_finding(Facts& f, const char* code, Severity severity, BothWords title, const std::string& source,
                  int line, std::string_view text) {
   for (auto& old : f.paste.findings)
     if (old.code == code && old.severity == severity) {
@@ -79,7 +96,8 @@ void add_finding(Facts& f, const char* code, Severity severity, std::string titl
   Finding n;
   n.code = code;
   n.severity = severity;
-  n.title = std::move(title);
+  n.title = std::move(title.en);
+  n.title_zh = std::move(title.zh);
   n.evidence.push_back({source, line, std::string(text)});
   f.paste.findings.push_back(std::move(n));
 }
@@ -91,8 +109,8 @@ std::vector<int> index_list(std::string_view s) {
     auto ends = split(trim(part), '-');
     auto a = parse_int(trim(ends[0]));
     auto b = ends.size() == 2 ? parse_int(trim(ends[1])) : a;
-    if (ends.size() > 2 || !a || !b || *a < 0 || *b < *a || *b > 1023) return {};
-    for (long long i = *a; i <= *b; ++i) out.push_back(int(i));
+    if (ends.size() > 2 || !a || !b || *a < 0 || *b < *a || *b >= kMaxGpus) return {};
+    for (long long i = *a; i <= *b && out.size() < size_t(kMaxGpus); ++i) out.push_back(int(i));
   }
   return out;
 }
@@ -102,6 +120,7 @@ void set_package(Facts& f, std::string name, std::string version, const std::str
     f.python.emplace_back();
     f.python.back().root = source;
   }
+  if (f.python[0].packages.size() >= kMaxPackages) return;
   for (auto& p : f.python[0].packages)
     if (p.name == name) return;
   f.python[0].packages.push_back({std::move(name), std::move(version), source});
@@ -177,10 +196,11 @@ void read_nvidia_smi_query(std::string_view text, const std::string& source, Fac
       return {};
     };
     int index = next_index;
-    if (auto v = parse_int(column("index")); v && *v >= 0 && *v < 1024)
+    if (auto v = parse_int(column("index")); v && *v >= 0 && *v < kMaxGpus)
       index = int(*v);
     else if (header.empty() && all_digits(fields[0]) && fields[0].size() <= 3)
       index = int(*parse_int(fields[0]));
+    if (index >= kMaxGpus) break;
     next_index = index + 1;
     Gpu& g = gpu_at(facts, index);
     for (auto f : fields) {
@@ -206,11 +226,12 @@ void read_nvidia_smi_text(std::string_view text, const std::string& source, Fact
     if (starts_with(t, "GPU ") && contains(t, "(UUID")) {  // -L
       size_t colon = t.find(':');
       auto index = colon == std::string_view::npos ? std::nullopt : parse_int(trim(t.substr(4, colon - 4)));
-      if (index && *index >= 0 && *index < 1024)
+      if (index && *index >= 0 && *index < kMaxGpus)
         set_name(gpu_at(facts, int(*index)), trim(t.substr(colon + 1, t.find("(UUID") - colon - 1)), source);
       continue;
     }
     if (starts_with(t, "GPU ") && !pci_address(t.substr(4)).empty()) {  // -q
+      if (q_index + 1 >= kMaxGpus) break;
       gpu_at(facts, ++q_index).address = pci_address(t.substr(4));
       in_fabric = false;
       continue;
@@ -235,8 +256,9 @@ void read_nvidia_smi_text(std::string_view text, const std::string& source, Fact
       auto right = split_ws(cells[2]);
       if (words.size() < 2 || right.empty() || !all_digits(words[0]) || words[0].size() > 3) continue;
       std::string address = pci_address(right[0]);
-      if (address.empty()) continue;
-      Gpu& g = gpu_at(facts, int(*parse_int(words[0])));
+      int index = int(*parse_int(words[0]));
+      if (address.empty() || index >= kMaxGpus) continue;
+      Gpu& g = gpu_at(facts, index);
       g.address = address;
       std::string name;
       for (size_t i = 1; i < words.size() && words[i] != "On" && words[i] != "Off" && words[i] != "N/A"; ++i)
@@ -296,43 +318,8 @@ void read_collect_env(std::string_view text, const std::string& source, Facts& f
   }
 }
 
-void read_lspci(std::string_view text, const std::string& source, Facts& facts) {
-  for (std::string_view raw : lines(text)) {
-    std::string line = clean_pasted_line(raw);
-    std::string_view t = trim(line);
-    size_t space = t.find(' ');
-    if (space == std::string_view::npos) continue;
-    std::string address = pci_address(t.substr(0, space));
-    if (address.empty() || !contains(t.substr(0, space), ".")) continue;
-    std::string_view rest = trim(t.substr(space));
-    PciDevice p;
-    p.address = address;
-    int cls = contains(rest, "3D controller")                                                      ? 0x030200
-              : contains(rest, "VGA compatible")                                                   ? 0x030000
-              : contains(rest, "Infiniband controller") || contains(rest, "InfiniBand controller") ? 0x020700
-              : contains(rest, "Ethernet controller")                                              ? 0x020000
-              : contains(rest, "Bridge") || contains(rest, "bridge")                               ? 0x060400
-                                                                                                   : 0;
-    if (cls == 0 || cls == 0x060400) continue;
-    p.device_class = known(cls, source);
-    if (contains(rest, "Mellanox")) p.vendor = known(0x15b3, source);
-    if (contains(rest, "NVIDIA Corporation") && cls >= 0x030000) p.vendor = known(0x10de, source);
-    if (contains(rest, "Amazon")) p.vendor = known(0x1d0f, source);
-    if (contains(rest, "Broadcom")) p.vendor = known(0x14e4, source);
-    if (contains(rest, "Intel")) p.vendor = known(0x8086, source);
-    if (contains(rest, "Virtual Function")) p.is_vf = known(true, source);
-    // "[10de:2330]" of -nn, or "Device 2329" where the database does not know it.
-    if (size_t at = rest.rfind("[10de:"); at != std::string_view::npos && rest.size() >= at + 10) {
-      if (auto v = parse_int("0x" + std::string(rest.substr(at + 6, 4)))) p.device = known(int(*v), source);
-    } else if (size_t d = rest.find("Device "); d != std::string_view::npos && rest.size() >= d + 11) {
-      if (auto v = parse_int("0x" + std::string(rest.substr(d + 7, 4)))) p.device = known(int(*v), source);
-    }
-    auto same = [&](const PciDevice& o) { return o.address == address; };
-    if (std::none_of(facts.pci.begin(), facts.pci.end(), same)) facts.pci.push_back(std::move(p));
-  }
-}
-
 void read_ip(std::string_view text, const std::string& source, Facts& facts) {
+  Netdevs netdevs(facts);
   Netdev* current = nullptr;
   std::string current_name;
   for (std::string_view raw : lines(text)) {
@@ -343,7 +330,7 @@ void read_ip(std::string_view text, const std::string& source, Facts& facts) {
         w[1] == "UP" || w[1] == "DOWN" || w[1] == "UNKNOWN" || w[1] == "LOWERLAYERDOWN" || w[1] == "DORMANT";
     if (state_word && !digit(line[0])) {  // -br
       std::string_view name = w[0].substr(0, w[0].find('@'));
-      Netdev& n = netdev_at(facts, name);
+      Netdev& n = netdevs.at(name);
       n.operstate = known(lower(w[1]), source);
       for (size_t i = 2; i < w.size(); ++i)
         if (contains(w[i], "/")) n.ips.emplace_back(w[i]);
@@ -354,7 +341,7 @@ void read_ip(std::string_view text, const std::string& source, Facts& facts) {
         contains(line, "<")) {  // "2: eth0: <...>"
       std::string_view name = w[1].substr(0, w[1].find_first_of(":@"));
       if (name.empty()) continue;
-      current = &netdev_at(facts, name);
+      current = &netdevs.at(name);
       for (size_t i = 2; i + 1 < w.size(); ++i) {
         if (w[i] == "mtu")
           if (auto v = parse_int(w[i + 1]); v && *v > 0 && *v < 1000000)
@@ -368,6 +355,9 @@ void read_ip(std::string_view text, const std::string& source, Facts& facts) {
   }
 }
 
+// The driver has about seventy.
+constexpr size_t kMaxParams = 1024;
+
 void read_driver_params(std::string_view text, const std::string& source, Facts& facts) {
   for (std::string_view raw : lines(text)) {
     std::string line = clean_pasted_line(raw);
@@ -378,6 +368,7 @@ void read_driver_params(std::string_view text, const std::string& source, Facts&
     if (key.empty() || key.size() > 64 ||
         !std::all_of(key.begin(), key.end(), [](unsigned char c) { return std::isalnum(c); }))
       continue;
+    if (facts.driver.options.size() >= kMaxParams) break;
     ModuleOption o;
     o.name = "NVreg_" + key;
     o.live = known(value, source);
@@ -388,27 +379,6 @@ void read_driver_params(std::string_view text, const std::string& source, Facts&
       facts.driver.options.push_back(std::move(o));
     else if (!it->live.ok())
       it->live = o.live;
-  }
-}
-
-void read_pci_numa(std::string_view text, const std::string& source, Facts& facts) {
-  for (std::string_view raw : lines(text)) {
-    std::string line = replace_all(clean_pasted_line(raw), "|", " ");
-    auto w = split_ws(line);
-    if (w.size() != 2) continue;
-    std::string address = pci_address(w[0]);
-    auto node = parse_int(w[1]);
-    if (address.empty() || !node || *node < -1 || *node > 4096) continue;
-    auto it = std::find_if(facts.pci.begin(), facts.pci.end(),
-                           [&](const PciDevice& p) { return p.address == address; });
-    if (it == facts.pci.end()) {
-      PciDevice p;
-      p.address = address;
-      p.numa_node = known(int(*node), source);
-      facts.pci.push_back(std::move(p));
-    } else if (!it->numa_node.ok()) {
-      it->numa_node = known(int(*node), source);
-    }
   }
 }
 
@@ -425,27 +395,34 @@ void read_log_lines(std::string_view text, const std::string& source, Facts& fac
       bool failed = icontains(line, "invalid argument") || icontains(line, "error") ||
                     icontains(line, "could not insert");
       if (failed)
-        add_finding(
-            facts, "peermem_unavailable", transport_failed || !dmabuf_ok ? Severity::fail : Severity::warn,
-            dmabuf_ok ? "nvidia_peermem does not load; registration must go through dmabuf, which works here"
-                      : "nvidia_peermem does not load, and nothing shows that dmabuf works",
-            source, line_no, trim(line));
+        add_finding(facts, "peermem_unavailable",
+                    transport_failed || !dmabuf_ok ? Severity::fail : Severity::warn,
+                    dmabuf_ok ? BothWords{"nvidia_peermem does not load; registration must go through "
+                                          "dmabuf, which works here",
+                                          "nvidia_peermem 无法加载；内存注册须走 dmabuf，而它在此可用"}
+                              : BothWords{"nvidia_peermem does not load, and nothing shows that dmabuf works",
+                                          "nvidia_peermem 无法加载，且没有迹象表明 dmabuf 可用"},
+                    source, line_no, trim(line));
     }
     bool uar = contains(line, "IoMemory failed with error=800") || contains(line, "GPU cannot map UAR") ||
                contains(line, "ibgda_nic_mem_gpu_map failed") ||
                contains(line, "alloc_and_map_qp_uar with GPU as handler failed");
     if (uar) {
       bool falls_back = icontains(line, "fallback");
-      add_finding(facts, "ibgda_driver_params_missing", falls_back ? Severity::warn : Severity::fail,
-                  falls_back
-                      ? "the driver does not let the GPU ring the NIC (PeerMappingOverride is not active); "
-                        "NVSHMEM falls back to the CPU"
-                      : "the driver does not let the GPU ring the NIC: PeerMappingOverride is not active",
-                  source, line_no, trim(line));
+      add_finding(
+          facts, "ibgda_driver_params_missing", falls_back ? Severity::warn : Severity::fail,
+          falls_back
+              ? BothWords{"the driver does not let the GPU ring the NIC (PeerMappingOverride is not active); "
+                          "NVSHMEM falls back to the CPU",
+                          "驱动不允许 GPU 敲网卡门铃（PeerMappingOverride 未生效）；NVSHMEM 退回由 CPU 处理"}
+              : BothWords{"the driver does not let the GPU ring the NIC: PeerMappingOverride is not active",
+                          "驱动不允许 GPU 敲网卡门铃：PeerMappingOverride 未生效"},
+          source, line_no, trim(line));
     }
     if (contains(line, "is not enumerated as an mlx5 device"))
-      add_finding(facts, "prefix_not_mlx5", Severity::warn, "NVSHMEM skipped devices by their name", source,
-                  line_no, trim(line));
+      add_finding(facts, "prefix_not_mlx5", Severity::warn,
+                  {"NVSHMEM skipped devices by their name", "NVSHMEM 按设备名跳过了设备"}, source, line_no,
+                  trim(line));
     if (starts_with(trim(line), "nvidia driver:")) continue;
   }
 }

@@ -15,6 +15,12 @@ void read_nvidia_smi_query(std::string_view text, const std::string& source, Fac
 void read_nvidia_smi_text(std::string_view text, const std::string& source, Facts& facts);
 /// collect_env of PyTorch, vLLM and SGLang (the matrix inside is a piece of its own).
 void read_collect_env(std::string_view text, const std::string& source, Facts& facts);
+/// `dkms status` of old and new versions.
+void read_dkms_status(std::string_view text, const std::string& source, Facts& facts);
+/// `uname -a` and `uname -r`.
+void read_uname(std::string_view text, const std::string& source, Facts& facts);
+/// `ofed_info -s`.
+void read_ofed_info(std::string_view text, const std::string& source, Facts& facts);
 void read_lspci(std::string_view text, const std::string& source, Facts& facts);
 /// `ip -br addr`, `ip -br link`, `ip addr`.
 void read_ip(std::string_view text, const std::string& source, Facts& facts);

@@ -110,10 +110,11 @@ struct HwlocReader {
 
 void drop_display_functions(PciTreeText& out) {
   // Management controllers have a VGA function too; when 3D controllers are there, those are the GPUs.
+  std::map<std::string, int> classes;
+  for (const auto& p : out.pci) classes.emplace(p.address, p.device_class.value_or(0));
   auto cls = [&](const std::string& a) {
-    for (const auto& p : out.pci)
-      if (p.address == a) return p.device_class.value_or(0);
-    return 0;
+    auto it = classes.find(a);
+    return it == classes.end() ? 0 : it->second;
   };
   bool any_3d =
       std::any_of(out.gpus.begin(), out.gpus.end(), [&](const Gpu& g) { return cls(g.address) == 0x030200; });
@@ -140,7 +141,8 @@ PciTreeText parse_hwloc_xml(std::string_view text, const std::string& source) {
     if (auto it = r.pci_netdev.find(d.address); it != r.pci_netdev.end()) d.netdevs = it->second;
   if (xml.cut)
     out.findings.push_back(
-        xml_note("paste_truncated", Severity::warn, "the XML ends before its elements are closed", source));
+        xml_note("paste_truncated", Severity::warn,
+                 {"the XML ends before its elements are closed", "XML 在元素闭合之前就结束了"}, source));
   return out;
 }
 
@@ -198,9 +200,9 @@ PciTreeText parse_lstopo_outline(std::string_view text, const std::string& sourc
       size_t a = t.find('"'), b = a == std::string_view::npos ? a : t.find('"', a + 1);
       if (b == std::string_view::npos) continue;
       std::string name(t.substr(a + 1, b - a - 1));
-      auto it =
-          std::find_if(out.pci.begin(), out.pci.end(), [&](const PciDevice& p) { return p.address == pci; });
-      if (starts_with(t, "Net") || it == out.pci.end()) continue;
+      auto it = std::find_if(out.pci.rbegin(), out.pci.rend(),
+                             [&](const PciDevice& p) { return p.address == pci; });
+      if (starts_with(t, "Net") || it == out.pci.rend()) continue;
       RdmaDevice d;
       d.name = name;
       d.address = pci;

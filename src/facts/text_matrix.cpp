@@ -9,11 +9,14 @@
 #include <optional>
 
 #include "base/text.h"
+#include "base/words.h"
 
 namespace ep {
 namespace {
 
-constexpr size_t kMaxLabels = 512;  // 64 GPUs and 448 functions: more is not a host
+constexpr size_t kMaxLabels = 320;   // 64 GPUs and 256 functions: more is not a host
+constexpr size_t kMaxTables = 32;    // of one text; each may take a square of its labels
+constexpr size_t kMaxLegend = 4096;  // lines
 
 bool digit(char c) {
   return c >= '0' && c <= '9';
@@ -106,7 +109,7 @@ bool read_header_line(std::string_view line, Header& h) {
       found.emplace_back(token);
     }
     i = end;
-    if (found.size() > kMaxLabels) return false;
+    if (h.labels.size() + found.size() > kMaxLabels) return false;
   }
   bool device = false;
   for (const auto& f : found) {
@@ -212,12 +215,13 @@ struct Table {
   bool has_classes = false, has_nv_class = false;
 };
 
-Finding note(std::string code, Severity severity, std::string title, const std::string& source, int line = 0,
+Finding note(std::string code, Severity severity, BothWords title, const std::string& source, int line = 0,
              std::string text = {}) {
   Finding f;
   f.code = std::move(code);
   f.severity = severity;
-  f.title = std::move(title);
+  f.title = std::move(title.en);
+  f.title_zh = std::move(title.zh);
   f.evidence.push_back({source, line, std::move(text)});
   return f;
 }
@@ -242,17 +246,18 @@ void fill_cells(const Table& t, MatrixText& out, const std::string& source) {
     bool diagonal = size_t(i) < have ? row.cells[size_t(i)] == "X" : true;
     long selves = std::count(row.cells.begin(), row.cells.end(), "X");
     if (have > n || !diagonal || selves > 1 || (have < n && (!ended || (is_gpu && size_t(i) >= have)))) {
-      out.findings.push_back(
-          note("paste_damaged", Severity::warn,
-               fmt::format("row {} has {} cells, {} were expected; the row is not used", row.label, have, n),
-               source, row.line, row.label));
+      out.findings.push_back(note("paste_damaged", Severity::warn,
+                                  both("row {} has {} cells, {} were expected; the row is not used",
+                                       "行 {} 有 {} 个单元格，应为 {} 个；该行未采用", row.label, have, n),
+                                  source, row.line, row.label));
       continue;
     }
     if (have < n) {
       m.cut = true;
       out.findings.push_back(note("paste_truncated", Severity::warn,
-                                  fmt::format("row {} ends after {} of {} cells", row.label, have, n), source,
-                                  row.line, row.label));
+                                  both("row {} ends after {} of {} cells",
+                                       "行 {} 在第 {} 个单元格处截断（应有 {} 个）", row.label, have, n),
+                                  source, row.line, row.label));
     }
     if (row.glued) ++glued;
     for (size_t j = 0; j < have; ++j) m.cells[size_t(i)][j] = row.cells[j];
@@ -262,8 +267,11 @@ void fill_cells(const Table& t, MatrixText& out, const std::string& source) {
   if (glued || t.header.glued)
     out.findings.push_back(
         note("paste_damaged", Severity::info,
-             fmt::format("separators were lost in {} rows{}; cells were read by their names", glued,
-                         t.header.glued ? " and in the header" : ""),
+             t.header.glued
+                 ? both("separators were lost in {} rows and in the header; cells were read by their names",
+                        "{} 行及表头丢失分隔符；已按单元格名称读取", glued)
+                 : both("separators were lost in {} rows; cells were read by their names",
+                        "{} 行丢失分隔符；已按单元格名称读取", glued),
              source, t.line));
 }
 
@@ -284,10 +292,10 @@ void mirror(MatrixText& out, const std::string& source) {
       }
     }
   if (conflicts)
-    out.findings.push_back(
-        note("topo_contradiction", Severity::warn,
-             fmt::format("{} pairs of cells disagree with their mirror; they are not used", conflicts),
-             source, 0, first));
+    out.findings.push_back(note("topo_contradiction", Severity::warn,
+                                both("{} pairs of cells disagree with their mirror; they are not used",
+                                     "{} 对单元格与其对称位置不一致；未采用", conflicts),
+                                source, 0, first));
 }
 
 void read_legend(const std::vector<std::pair<std::string, std::string>>& pairs, MatrixText& out,
@@ -306,15 +314,16 @@ void read_legend(const std::vector<std::pair<std::string, std::string>>& pairs, 
     uses[name]++;
   }
   if (extra)
-    out.findings.push_back(
-        note("legend_longer", Severity::info,
-             fmt::format("the legend names {} devices that the table has no column for", extra), source, 0,
-             first_extra));
+    out.findings.push_back(note("legend_longer", Severity::info,
+                                both("the legend names {} devices that the table has no column for",
+                                     "图例中有 {} 个设备在表中没有对应的列", extra),
+                                source, 0, first_extra));
   for (const auto& [name, count] : uses)
     if (count > 1) {
-      out.findings.push_back(
-          note("legend_contradiction", Severity::warn,
-               fmt::format("the legend gives the name {} more than once; it is not used", name), source));
+      out.findings.push_back(note("legend_contradiction", Severity::warn,
+                                  both("the legend gives the name {} more than once; it is not used",
+                                       "图例多次给出设备名 {}；未采用", name),
+                                  source));
       for (auto it = m.legend.begin(); it != m.legend.end();)
         it = it->second == name ? m.legend.erase(it) : std::next(it);
     }
@@ -328,15 +337,16 @@ MatrixText finish(const Table& t, const std::vector<std::pair<std::string, std::
   m.source = source;
   if (t.header.foreign) {
     out.refused = "the table lists PPUs, not NVIDIA GPUs";
-    out.findings.push_back(note("wrong_vendor", Severity::fail, out.refused, source, t.line));
+    out.findings.push_back(note("wrong_vendor", Severity::fail,
+                                {out.refused, "表中列的是 PPU，不是 NVIDIA GPU"}, source, t.line));
     return out;
   }
   for (const auto& l : t.header.labels)
     if (index_of(m.labels, l) < 0)
       m.labels.push_back(l);
     else
-      out.findings.push_back(
-          note("paste_damaged", Severity::warn, "the header names " + l + " twice", source, t.line));
+      out.findings.push_back(note("paste_damaged", Severity::warn,
+                                  both("the header names {} twice", "表头两次出现 {}", l), source, t.line));
   fill_cells(t, out, source);
   mirror(out, source);
   read_legend(legend, out, source);
@@ -351,9 +361,10 @@ MatrixText finish(const Table& t, const std::vector<std::pair<std::string, std::
   }
   if (gpu_rows < gpus) {
     m.cut = true;
-    out.findings.push_back(note("paste_truncated", Severity::warn,
-                                fmt::format("{} GPU rows for {} GPU columns", gpu_rows, gpus), source,
-                                t.line));
+    out.findings.push_back(
+        note("paste_truncated", Severity::warn,
+             both("{} GPU rows for {} GPU columns", "只有 {} 行 GPU，而 GPU 列有 {} 个", gpu_rows, gpus),
+             source, t.line));
   }
   m.old_format = others > 0 && numbered == 0;
   if (m.old_format)
@@ -369,7 +380,7 @@ MatrixText finish(const Table& t, const std::vector<std::pair<std::string, std::
 // "NIC3: mlx5_5" once or several times on a line.
 void legend_pairs(std::string_view line, std::vector<std::pair<std::string, std::string>>& out) {
   auto tokens = split_ws(line);
-  for (size_t i = 0; i < tokens.size(); ++i) {
+  for (size_t i = 0; i < tokens.size() && out.size() < kMaxLegend; ++i) {
     std::string_view t = tokens[i];
     while (!t.empty() && (t[0] == '*' || t[0] == '-' || t[0] == '|')) t.remove_prefix(1);
     size_t n = t.empty() ? 0 : numbered_label_at(t, 0);
@@ -394,7 +405,8 @@ std::vector<MatrixText> parse_link_matrices(std::string_view text, const std::st
   std::vector<std::pair<std::string, std::string>> legend;
   Table table;
   auto flush = [&] {
-    if (!table.header.labels.empty() && !table.rows.empty()) out.push_back(finish(table, legend, source));
+    if (!table.header.labels.empty() && !table.rows.empty() && out.size() < kMaxTables)
+      out.push_back(finish(table, legend, source));
     table = Table{};
     legend.clear();
   };
@@ -406,7 +418,7 @@ std::vector<MatrixText> parse_link_matrices(std::string_view text, const std::st
     if (!table.header.labels.empty()) {
       if (auto row = read_row(line, table.header.labels)) {
         row->line = line_no;
-        table.rows.push_back(std::move(*row));
+        if (table.rows.size() < 4 * kMaxLabels) table.rows.push_back(std::move(*row));
         continue;
       }
       bool short_row = !table.rows.empty() && table.rows.back().cells.size() < table.header.labels.size() &&

@@ -156,10 +156,11 @@ void check_affinity(const XmlNode& cpu, const std::string& source, std::vector<F
   auto words = split(cpu.get("affinity"), ',');
   for (auto w : words)
     if (words.size() > 1 && w.size() != 8) {
-      findings.push_back(xml_note(
-          "xml_malformed_affinity", Severity::warn,
-          fmt::format("affinity of NUMA node {} has a word of {} digits", cpu.get("numaid"), w.size()),
-          source, std::string(w)));
+      findings.push_back(
+          xml_note("xml_malformed_affinity", Severity::warn,
+                   both("affinity of NUMA node {} has a word of {} digits",
+                        "NUMA 节点 {} 的亲和性掩码中有一段是 {} 位", cpu.get("numaid"), w.size()),
+                   source, std::string(w)));
       return;
     }
 }
@@ -191,27 +192,37 @@ PciTreeText parse_nccl_xml(std::string_view text, const std::string& source) {
   r.finish_bare_nics();
   number_gpus(out, r.gpu_dev, source);
   out.is_static = !r.has_gpu_elements;
-  auto add = [&](const char* code, Severity s, std::string title) {
+  auto add = [&](const char* code, Severity s, BothWords title) {
     out.findings.push_back(xml_note(code, s, std::move(title), source));
   };
-  if (xml.cut) add("paste_truncated", Severity::warn, "the XML ends before its elements are closed");
+  if (xml.cut)
+    add("paste_truncated", Severity::warn,
+        {"the XML ends before its elements are closed", "XML 在元素闭合之前就结束了"});
   if (hosts.size() > 1)
     add("xml_multi_host", Severity::warn,
-        fmt::format("the file holds {} hosts; the first is read", hosts.size()));
+        both("the file holds {} hosts; the first is read", "文件含 {} 台主机；读取第一台", hosts.size()));
   if (out.is_static && !out.gpus.empty())
     add("xml_static_incomplete", Severity::warn,
-        "no GPU elements: a file written by hand; join names, ranks and speeds from the host by PCI address");
+        {"no GPU elements: a file written by hand; join names, ranks and speeds from the host by PCI address",
+         "没有 GPU 元素：手写文件；请按 PCI 地址从主机补充名称、rank 与速率"});
   if (r.virtual_bus)
-    add("virtual_busids", Severity::info, "switches have bus ids ffff:ff:NN.0, which no host has");
+    add("virtual_busids", Severity::info,
+        {"switches have bus ids ffff:ff:NN.0, which no host has",
+         "交换机的总线号为 ffff:ff:NN.0，实际主机没有"});
   if (r.self_link)
     add("xml_self_nvlink", Severity::info,
-        "an NVLink's target is the GPU itself: it says nothing about pairs");
+        {"an NVLink's target is the GPU itself: it says nothing about pairs",
+         "NVLink 的目标是 GPU 自身：不说明配对"});
   if (r.fabric_link)
-    add("xml_fabric_target", Severity::info, "NVLinks lead to the fabric without a switch device");
+    add("xml_fabric_target", Severity::info,
+        {"NVLinks lead to the fabric without a switch device", "NVLink 通往 fabric，而没有交换机设备"});
   if (r.data_direct)
-    add("data_direct", Severity::info, "data-direct functions (class 0x080100) stand beside the NICs");
+    add("data_direct", Severity::info,
+        {"data-direct functions (class 0x080100) stand beside the NICs",
+         "网卡旁有 data-direct 功能（class 0x080100）"});
   if (r.odd_speed)
-    add("xml_static_speed", Severity::info, "net speeds are tuned by hand, they are not port rates");
+    add("xml_static_speed", Severity::info,
+        {"net speeds are tuned by hand, they are not port rates", "net 速率是手工调整的，不是端口速率"});
   return out;
 }
 

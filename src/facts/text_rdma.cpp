@@ -96,6 +96,7 @@ RdmaText parse_ibstat(std::string_view text) {
       f.code = "paste_truncated";
       f.severity = Severity::warn;
       f.title = "ibstat stopped midway; the devices after this one are not listed";
+      f.title_zh = "ibstat 中途停止；其后的设备未列出";
       f.evidence.push_back({kWhere, 0, std::string(t)});
       out.findings.push_back(std::move(f));
       continue;
@@ -244,8 +245,8 @@ RdmaText parse_rdma_names(std::string_view text) {
 namespace {
 
 template <class T>
-void fill(Fact<T>& into, const Fact<T>& from, const char* what, const std::string& dev,
-          const std::string& source, std::vector<Finding>& findings, bool must_agree) {
+void fill(Fact<T>& into, const Fact<T>& from, Text what, const std::string& dev, const std::string& source,
+          std::vector<Finding>& findings, bool must_agree) {
   if (!from.ok()) return;
   if (!into.ok()) {
     into = from;
@@ -255,10 +256,32 @@ void fill(Fact<T>& into, const Fact<T>& from, const char* what, const std::strin
   Finding f;
   f.code = "piece_contradiction";
   f.severity = Severity::warn;
-  f.title =
-      fmt::format("{}: {} is {} in {} and {} in {}", dev, what, into.value, into.where, from.value, source);
+  f.title = fmt::format("{}: {} is {} in {} and {} in {}", dev, what.en, into.value, into.where, from.value,
+                        source);
+  f.title_zh = fmt::format("{}：{}在 {} 中为 {}，在 {} 中为 {}", dev, what.zh, into.where, into.value, source,
+                           from.value);
   f.evidence.push_back({source, 0, ""});
   findings.push_back(std::move(f));
+}
+
+// Two tables of one port: both may be right at their time, and the later one is not known.
+void compare_gids(const std::string& dev, const std::vector<GidEntry>& a, const std::vector<GidEntry>& b,
+                  const std::string& source, std::vector<Finding>& findings) {
+  for (const auto& e : b) {
+    auto old = std::find_if(a.begin(), a.end(), [&](const GidEntry& o) { return o.index == e.index; });
+    if (old == a.end() || old->gid == e.gid) continue;
+    Finding f;
+    f.code = "gid_drift";
+    f.severity = Severity::warn;
+    f.title = fmt::format(
+        "{}: GID index {} differs between two readings: the table moved, or they are of two hosts", dev,
+        e.index);
+    f.title_zh = fmt::format("{}：GID 索引 {} 在两次读取中不同：表已变动，或来自两台主机", dev, e.index);
+    f.evidence.push_back({"first reading", 0, old->gid});
+    f.evidence.push_back({source, 0, e.gid});
+    findings.push_back(std::move(f));
+    return;
+  }
 }
 
 }  // namespace
@@ -269,17 +292,17 @@ void merge_rdma(const RdmaText& text, const std::string& source, std::vector<Rdm
     auto it =
         std::find_if(devices.begin(), devices.end(), [&](const RdmaDevice& o) { return o.name == d.name; });
     if (it == devices.end()) {
-      devices.push_back(d);
+      if (devices.size() < kMaxDevices) devices.push_back(d);
       continue;
     }
     if (it->address.empty()) it->address = d.address;
-    fill(it->driver, d.driver, "driver", d.name, source, findings, false);
-    fill(it->hca_type, d.hca_type, "type", d.name, source, findings, true);
-    fill(it->board_id, d.board_id, "board", d.name, source, findings, false);
-    fill(it->firmware, d.firmware, "firmware", d.name, source, findings, false);
-    fill(it->node_guid, d.node_guid, "GUID", d.name, source, findings, false);
-    fill(it->numa_node, d.numa_node, "NUMA node", d.name, source, findings, false);
-    fill(it->is_vf, d.is_vf, "VF", d.name, source, findings, false);
+    fill(it->driver, d.driver, {"driver", "驱动"}, d.name, source, findings, false);
+    fill(it->hca_type, d.hca_type, {"type", "型号"}, d.name, source, findings, true);
+    fill(it->board_id, d.board_id, {"board", "板卡"}, d.name, source, findings, false);
+    fill(it->firmware, d.firmware, {"firmware", "固件"}, d.name, source, findings, false);
+    fill(it->node_guid, d.node_guid, {"GUID", "GUID"}, d.name, source, findings, false);
+    fill(it->numa_node, d.numa_node, {"NUMA node", "NUMA 节点"}, d.name, source, findings, false);
+    fill(it->is_vf, d.is_vf, {"VF", "VF"}, d.name, source, findings, false);
     for (const auto& n : d.netdevs)
       if (std::find(it->netdevs.begin(), it->netdevs.end(), n) == it->netdevs.end()) it->netdevs.push_back(n);
     for (const auto& p : d.ports) {
@@ -289,13 +312,16 @@ void merge_rdma(const RdmaText& text, const std::string& source, std::vector<Rdm
         it->ports.push_back(p);
         continue;
       }
-      fill(pt->state, p.state, "state", d.name, source, findings, true);
-      fill(pt->phys_state, p.phys_state, "physical state", d.name, source, findings, false);
-      fill(pt->rate_gbps, p.rate_gbps, "rate", d.name, source, findings, true);
-      fill(pt->link_layer, p.link_layer, "link layer", d.name, source, findings, true);
-      fill(pt->active_mtu, p.active_mtu, "active MTU", d.name, source, findings, false);
-      fill(pt->lid, p.lid, "LID", d.name, source, findings, false);
-      if (pt->gids.empty()) pt->gids = p.gids;
+      fill(pt->state, p.state, {"state", "状态"}, d.name, source, findings, true);
+      fill(pt->phys_state, p.phys_state, {"physical state", "物理状态"}, d.name, source, findings, false);
+      fill(pt->rate_gbps, p.rate_gbps, {"rate", "速率"}, d.name, source, findings, true);
+      fill(pt->link_layer, p.link_layer, {"link layer", "链路类型"}, d.name, source, findings, true);
+      fill(pt->active_mtu, p.active_mtu, {"active MTU", "活动 MTU"}, d.name, source, findings, false);
+      fill(pt->lid, p.lid, {"LID", "LID"}, d.name, source, findings, false);
+      if (pt->gids.empty())
+        pt->gids = p.gids;
+      else if (!p.gids.empty())
+        compare_gids(d.name, pt->gids, p.gids, source, findings);
     }
   }
   for (const auto& f : text.findings) {

@@ -18,6 +18,7 @@ struct RdmaText {
   std::vector<Finding> findings;
   bool complete = true;   ///< false: the tool stopped midway, or lists one device by request
   bool has_gids = false;  ///< the text shows GID tables
+  RdmaDevice spilled;     ///< takes what is said of devices beyond the most that a text may name
 };
 
 RdmaText parse_ibv_devinfo(std::string_view text);

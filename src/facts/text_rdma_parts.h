@@ -13,9 +13,17 @@
 
 namespace ep::rdma_text {
 
+// More functions than any host has (eight adapters with 127 VFs each); what a text names beyond is not kept,
+// so that a hostile text costs no more than its length.
+constexpr size_t kMaxDevices = 1024;
+
 inline RdmaDevice& device(RdmaText& t, std::string_view name) {
   for (auto& d : t.devices)
     if (d.name == name) return d;
+  if (t.devices.size() >= kMaxDevices) {
+    t.spilled = RdmaDevice{};
+    return t.spilled;
+  }
   t.devices.emplace_back();
   t.devices.back().name = name;
   return t.devices.back();

@@ -5,11 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "base/words.h"
 #include "facts/text_xml.h"
 
 namespace ep {
 
-Finding xml_note(std::string code, Severity severity, std::string title, const std::string& source,
+Finding xml_note(std::string code, Severity severity, BothWords title, const std::string& source,
                  std::string text = {});
 /// "0x15b3", "15b3" -> number.
 std::optional<int> hex_number(std::string_view s);

@@ -55,13 +55,13 @@ void read_attributes(std::string_view tag, size_t i, XmlNode& node) {
 
 // End of a tag that starts at `i` (after '<'): '>' outside quotes.
 size_t tag_end(std::string_view s, size_t i) {
-  char quote = 0;
   for (; i < s.size(); ++i) {
-    if (quote) {
-      if (s[i] == quote) quote = 0;
-      if (s[i] == '\n' && s.find(quote, i) == std::string_view::npos) quote = 0;
-    } else if (s[i] == '"' || s[i] == '\'') {
-      quote = s[i];
+    if (s[i] == '"' || s[i] == '\'') {
+      // A quote that is never closed ends with its line.
+      size_t close = s.find(s[i], i + 1);
+      if (close == std::string_view::npos) close = s.find('\n', i + 1);
+      if (close == std::string_view::npos) return close;
+      i = close;
     } else if (s[i] == '>') {
       return i;
     }
@@ -71,12 +71,13 @@ size_t tag_end(std::string_view s, size_t i) {
 
 }  // namespace
 
-Finding xml_note(std::string code, Severity severity, std::string title, const std::string& source,
+Finding xml_note(std::string code, Severity severity, BothWords title, const std::string& source,
                  std::string text) {
   Finding f;
   f.code = std::move(code);
   f.severity = severity;
-  f.title = std::move(title);
+  f.title = std::move(title.en);
+  f.title_zh = std::move(title.zh);
   f.evidence.push_back({source, 0, std::move(text)});
   return f;
 }
@@ -108,9 +109,17 @@ const char* driver_of_vendor(int vendor) {
 }
 
 void number_gpus(PciTreeText& out, const std::map<std::string, int>& dev, const std::string& source) {
+  constexpr size_t kMost = 256;  // more GPUs than any host has
+  if (out.gpus.size() > kMost) {
+    out.gpus.resize(kMost);
+    out.findings.push_back(
+        xml_note("too_many_devices", Severity::warn,
+                 both("more than {} GPUs: the rest is left out", "超过 {} 块 GPU：其余略去", kMost), source));
+  }
   std::vector<std::string> file_order;
   for (const auto& g : out.gpus) file_order.push_back(g.address);
-  bool all_dev = dev.size() == out.gpus.size();
+  bool all_dev = dev.size() == out.gpus.size() &&
+                 std::all_of(file_order.begin(), file_order.end(), [&](auto& a) { return dev.count(a) > 0; });
   std::set<int> distinct;
   for (const auto& [a, d] : dev) distinct.insert(d);
   all_dev = all_dev && distinct.size() == dev.size();
@@ -122,9 +131,11 @@ void number_gpus(PciTreeText& out, const std::map<std::string, int>& dev, const 
                    [](const Gpu& a, const Gpu& b) { return a.index < b.index; });
   for (size_t k = 0; k < out.gpus.size(); ++k)
     if (out.gpus[k].address != file_order[k]) {
-      out.findings.push_back(xml_note(
-          "xml_cpu_order", Severity::info,
-          "the order of elements is not GPU order; GPUs are numbered by device or PCI address", source));
+      out.findings.push_back(
+          xml_note("xml_cpu_order", Severity::info,
+                   {"the order of elements is not GPU order; GPUs are numbered by device or PCI address",
+                    "元素顺序不是 GPU 顺序；按设备号或 PCI 地址编号"},
+                   source));
       break;
     }
 }

@@ -1,6 +1,7 @@
-// Reads the trees that tools write: NCCL topology XML (files and dumps), hwloc XML, lstopo's outline. Each
-// becomes PCI devices with their chain of bridges, GPUs and RDMA devices, so that distances are computed as
-// from sysfs. The XML reader is our own, small and forgiving: cut files give what stands before the cut.
+// Reads the trees that tools write: NCCL topology XML (files and dumps), hwloc XML, lstopo's outline, lspci
+// -tv, links below /sys. Each becomes PCI devices with their chain of bridges, GPUs and RDMA devices, so that
+// distances are computed as from sysfs. The XML reader is our own, small and forgiving: cut files give what
+// stands before the cut.
 #pragma once
 #include <string>
 #include <string_view>
@@ -41,6 +42,10 @@ struct PciTreeText {
 
 PciTreeText parse_nccl_xml(std::string_view text, const std::string& source);
 PciTreeText parse_hwloc_xml(std::string_view text, const std::string& source);
+/// `lspci -tv`: functions of NVIDIA and Mellanox with their bridges; no RDMA names.
+PciTreeText parse_lspci_tree(std::string_view text, const std::string& source);
+/// `ls -l` of /sys/class/infiniband, /sys/class/net, /sys/bus/pci/devices.
+PciTreeText parse_sysfs_links(std::string_view text, const std::string& source);
 PciTreeText parse_lstopo_outline(std::string_view text, const std::string& source);
 
 /// "00000000:1B:00.0", "1b:00.0", "0000:1b:00.0" -> "0000:1b:00.0"; domains above ffff keep their digits.

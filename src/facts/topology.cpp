@@ -77,19 +77,21 @@ std::vector<std::string> Topology::usable() const {
   return out;
 }
 
-Finding& TopologyWork::say(const char* code, Severity severity, std::string title) {
+Finding& TopologyWork::say(const char* code, Severity severity, BothWords title) {
   for (auto& f : out.findings)
     if (f.code == code) {
       if (severity > f.severity) {
         f.severity = severity;
-        f.title = std::move(title);
+        f.title = std::move(title.en);
+        f.title_zh = std::move(title.zh);
       }
       return f;
     }
   Finding f;
   f.code = code;
   f.severity = severity;
-  f.title = std::move(title);
+  f.title = std::move(title.en);
+  f.title_zh = std::move(title.zh);
   out.findings.push_back(std::move(f));
   return out.findings.back();
 }
@@ -123,6 +125,8 @@ Verdict topology_verdict(const std::vector<Finding>& findings) {
                                                 "topo_contradiction",
                                                 "legend_contradiction",
                                                 "distance_contradiction",
+                                                "gid_drift",
+                                                "too_many_devices",
                                                 "host_differs",
                                                 "paste_damaged"};
   Verdict v = Verdict::pass;

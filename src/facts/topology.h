@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/finding.h"
+#include "base/words.h"
 #include "facts/facts.h"
 
 namespace ep {
@@ -51,9 +52,9 @@ struct TopologyNic {
   int numa_node = -1, mtu = 0;
   bool is_vf = false, is_bond = false, named = true;  ///< named: a library would accept the name
   bool usable = false;                                ///< may carry EP traffic
-  std::string role;    ///< compute, or why not: management, storage, down, bond, vf, hidden, other-gpu, ...
-  std::string reason;  ///< one sentence in English
-  int card = -1;       ///< equal for ports of one card; -1 unknown
+  std::string role;  ///< compute, or why not: management, storage, down, bond, vf, hidden, other-gpu, ...
+  BothWords reason;  ///< one sentence
+  int card = -1;     ///< equal for ports of one card; -1 unknown
 };
 
 enum class Confidence { none, convention, derived };
@@ -61,19 +62,20 @@ std::string_view to_string(Confidence c);
 
 struct Mapping {
   Confidence confidence = Confidence::none;
-  std::map<int, std::string> pairs;                   ///< GPU index -> device
-  std::vector<std::pair<int, std::string>> unmapped;  ///< GPU index, why
+  std::map<int, std::string> pairs;                 ///< GPU index -> device
+  std::vector<std::pair<int, BothWords>> unmapped;  ///< GPU index, why
   std::map<int, LinkClass> relation;
   std::string constraint;  ///< distinct, distinct_card, max_gpus_per_nic:N, or empty
-  std::string reason;
+  BothWords reason;
 };
 
 struct GidChoice {
   std::optional<bool> needed;                  ///< RoCE: true, InfiniBand: false, unknown: nothing
   std::map<std::string, int> per_device;       ///< index of the RoCE v2 entry that other hosts can route to
   std::map<std::string, std::string> address;  ///< its address, for people
+  std::map<std::string, int> not_for_ep;       ///< the same index on RoCE devices that are not used for EP
   bool pin = false;                            ///< only when the library at hand would choose worse
-  std::string reason;
+  BothWords reason;
   bool ipv6 = false;  ///< the chosen entries are IPv6
 };
 

@@ -138,12 +138,20 @@ std::vector<int> assign_nics(const AssignProblem& p) {
 
 int least_sharing(const AssignProblem& problem) {
   AssignProblem p = problem;
-  const int gpus = int(p.cost.size());
-  for (p.max_gpus_per_nic = 1; p.max_gpus_per_nic <= gpus; ++p.max_gpus_per_nic) {
+  auto serves_all = [&](int sharing) {
+    p.max_gpus_per_nic = sharing;
     auto r = assign_nics(p);
-    if (std::none_of(r.begin(), r.end(), [](int n) { return n < 0; })) return p.max_gpus_per_nic;
+    return std::none_of(r.begin(), r.end(), [](int n) { return n < 0; });
+  };
+  // What some sharing serves, more sharing serves too.
+  int least = 1, most = int(p.cost.size());
+  if (most < 1 || serves_all(1)) return most < 1 ? 0 : 1;
+  if (!serves_all(most)) return 0;
+  while (least + 1 < most) {
+    int middle = (least + most) / 2;
+    (serves_all(middle) ? most : least) = middle;
   }
-  return 0;
+  return most;
 }
 
 }  // namespace ep

@@ -16,6 +16,10 @@ int find_label(const LinkMatrix& m, const std::string& label) {
   return it == m.labels.end() ? -1 : int(it - m.labels.begin());
 }
 
+// Far more than any host has. Every step below costs a product of these; what a text names beyond is left
+// out.
+constexpr size_t kMaxGpus = 256, kMaxNics = 1024;
+
 const PciDevice* pci_of(const Facts& f, const std::string& address) {
   if (address.empty()) return nullptr;
   for (const auto& p : f.pci)
@@ -101,13 +105,20 @@ void add_gpus(TopologyWork& w, const LinkMatrix* m) {
   if (m)
     for (const auto& l : m->labels)
       if (starts_with(l, "GPU"))
-        if (auto v = parse_int(l.substr(3)); v && *v < 1024) indices.insert(int(*v));
+        if (auto v = parse_int(l.substr(3)); v && *v >= 0 && *v < 1024) indices.insert(int(*v));
   bool from_matrix = !indices.empty();
   if (!from_matrix || f.host_kind != "paste")
     for (const auto& g : f.gpus) indices.insert(g.index);
   if (from_matrix && f.host_kind == "paste" && !f.gpus.empty() && f.gpus.size() != indices.size())
     w.say("piece_contradiction", Severity::warn,
-          fmt::format("the link matrix shows {} GPUs, other pieces {}", indices.size(), f.gpus.size()));
+          both("the link matrix shows {} GPUs, other pieces {}", "拓扑矩阵有 {} 块 GPU，其他内容有 {} 块",
+               indices.size(), f.gpus.size()));
+  bool too_many = indices.size() > kMaxGpus;
+  if (too_many) indices.erase(std::next(indices.begin(), long(kMaxGpus)), indices.end());
+  if (too_many)
+    w.say("too_many_devices", Severity::warn,
+          both("more than {} GPUs are named: no host has them, the rest is left out",
+               "出现了超过 {} 块 GPU：没有这样的主机，其余略去", kMaxGpus));
   for (int i : indices) {
     TopologyGpu g;
     g.index = i;
@@ -168,7 +179,8 @@ void check_against_matrix(TopologyWork& w, const LinkMatrix& m, const std::vecto
     }
   if (differ) {
     auto& f = w.say("distance_contradiction", Severity::warn,
-                    fmt::format("sysfs and nvidia-smi disagree on {} distances; sysfs is used", differ));
+                    both("sysfs and nvidia-smi disagree on {} distances; sysfs is used",
+                         "sysfs 与 nvidia-smi 在 {} 处距离不一致；采用 sysfs", differ));
     f.evidence.push_back({"nvidia-smi topo -m", 0, first});
   }
 }
@@ -207,12 +219,18 @@ void build_devices(TopologyWork& w) {
   std::vector<std::pair<std::string, std::string>> label_names;
   bool guessed = false;
   if (m) label_names = names_of_labels(w, *m, guessed);
-  for (const auto& d : f.rdma) t.nics.push_back(nic_of(f, d));
+  for (const auto& d : f.rdma)
+    if (t.nics.size() < kMaxNics) t.nics.push_back(nic_of(f, d));
+  if (t.nics.size() < f.rdma.size())
+    w.say("too_many_devices", Severity::warn,
+          both("more than {} RDMA devices are named: no host has them, the rest is left out",
+               "出现了超过 {} 个 RDMA 设备：没有这样的主机，其余略去", kMaxNics));
   std::vector<int> nic_col(t.nics.size(), -1);
   for (const auto& [label, name] : label_names) {
     auto it = std::find_if(t.nics.begin(), t.nics.end(),
                            [&, n = name](const TopologyNic& x) { return x.name == n; });
     if (it == t.nics.end()) {
+      if (t.nics.size() >= kMaxNics) continue;
       TopologyNic n;
       n.name = name;
       n.named = name != label;
@@ -236,9 +254,11 @@ void build_devices(TopologyWork& w) {
   auto printed = [&](int i, int j) {
     return m && i >= 0 && j >= 0 ? link_class(m->cells[size_t(i)][size_t(j)]) : LinkClass::unknown;
   };
-  auto measured = [&](const std::string& a, const std::string& b) {
-    const PciDevice *pa = pci_of(f, a), *pb = pci_of(f, b);
-    return pa && pb ? pci_distance(*pa, *pb) : LinkClass::unknown;
+  std::vector<const PciDevice*> gpu_pci, nic_pci;
+  for (const auto& g : t.gpus) gpu_pci.push_back(pci_of(f, g.address));
+  for (const auto& n : t.nics) nic_pci.push_back(pci_of(f, n.address));
+  auto measured = [](const PciDevice* a, const PciDevice* b) {
+    return a && b ? pci_distance(*a, *b) : LinkClass::unknown;
   };
   auto pick = [&](LinkClass by_path, LinkClass by_print) {
     LinkClass first = paths_first ? by_path : by_print, second = paths_first ? by_print : by_path;
@@ -250,7 +270,7 @@ void build_devices(TopologyWork& w) {
   for (size_t g = 0; g < t.gpus.size(); ++g) {
     bool any = false;
     for (size_t n = 0; n < t.nics.size(); ++n) {
-      LinkClass c = pick(measured(t.gpus[g].address, t.nics[n].address), printed(gpu_row[g], nic_col[n]));
+      LinkClass c = pick(measured(gpu_pci[g], nic_pci[n]), printed(gpu_row[g], nic_col[n]));
       t.gpu_nic[g][n] = c;
       any |= c != LinkClass::unknown;
     }
@@ -264,8 +284,7 @@ void build_devices(TopologyWork& w) {
   for (size_t a = 0; a < t.nics.size(); ++a)
     for (size_t b = 0; b < t.nics.size(); ++b)
       if (a != b) {
-        t.nic_nic[a][b] =
-            pick(measured(t.nics[a].address, t.nics[b].address), printed(nic_col[a], nic_col[b]));
+        t.nic_nic[a][b] = pick(measured(nic_pci[a], nic_pci[b]), printed(nic_col[a], nic_col[b]));
         w.nic_cells |= t.nic_nic[a][b] != LinkClass::unknown;
       }
   t.nvlink_shown = m && !m->pcie_only && t.gpus.size() > 1;
@@ -274,10 +293,12 @@ void build_devices(TopologyWork& w) {
       std::any_of(label_names.begin(), label_names.end(), [](const auto& p) { return p.first == p.second; }))
     w.say(
         "no_legend", Severity::warn,
-        "the NIC legend is missing: NICn labels are no device names, and no environment string can be made");
+        {"the NIC legend is missing: NICn labels are no device names, and no environment string can be made",
+         "缺少网卡图例：NICn 不是设备名，无法生成环境变量"});
   else if (guessed)
     w.say("no_legend", Severity::info,
-          "the NIC legend is missing; names were joined to labels by their order, which is only usual");
+          {"the NIC legend is missing; names were joined to labels by their order, which is only usual",
+           "缺少网卡图例；按惯例顺序把设备名与标签对应，仅为惯例"});
 }
 
 }  // namespace ep

@@ -75,29 +75,35 @@ int device_number(const std::string& name) {
   return int(parse_int(std::string_view(name).substr(n)).value_or(-1));
 }
 
-std::string far_role(const TopologyWork& w, size_t i, std::string& reason) {
+std::string far_role(const TopologyWork& w, size_t i, BothWords& reason) {
   const TopologyNic& n = w.out.nics[i];
   LinkClass c = best_class(w.out, i);
   auto slot = members(w, w.group[i], candidates(w));
-  std::string where = c == LinkClass::unknown ? "its distance is not shown"
-                                              : fmt::format("{} to the nearest GPU", to_string(c));
+  const BothWords where = c == LinkClass::unknown
+                              ? BothWords{"its distance is not shown", "未显示其距离"}
+                              : both("{} to the nearest GPU", "到最近的 GPU 为 {}", to_string(c));
   bool blackwell = std::any_of(w.out.gpus.begin(), w.out.gpus.end(),
                                [](const TopologyGpu& g) { return g.sm >= 100 && g.sm < 120; });
   if (slot.size() >= 3 && !n.is_bond && blackwell) {
-    reason = fmt::format(
-        "one of {} functions that are PIX to each other, {}: ConnectX-7 bridges that manage the NVSwitches",
-        slot.size(), where);
+    reason = {
+        fmt::format("one of {} functions that are PIX to each other, {}: ConnectX-7 bridges that manage the "
+                    "NVSwitches",
+                    slot.size(), where.en),
+        fmt::format("{} 个彼此为 PIX 的功能之一，{}：管理 NVSwitch 的 ConnectX-7 桥", slot.size(), where.zh)};
     return "nvswitch-bridge";
   }
   if (n.is_bond) {
-    reason = "a bond, " + where + ", while other NICs share a switch with a GPU";
+    reason = {"a bond, " + where.en + ", while other NICs share a switch with a GPU",
+              "绑定口，" + where.zh + "，而其他网卡与 GPU 同交换机"};
     return "management";
   }
   if (slot.size() >= 2) {
-    reason = fmt::format("one of {} ports of a card, {}", slot.size(), where);
+    reason = {fmt::format("one of {} ports of a card, {}", slot.size(), where.en),
+              fmt::format("一张卡的 {} 个端口之一，{}", slot.size(), where.zh)};
     return "storage";
   }
-  reason = where + ", while other NICs share a switch with a GPU";
+  reason = {where.en + ", while other NICs share a switch with a GPU",
+            where.zh + "，而其他网卡与 GPU 同交换机"};
   return "management";
 }
 
@@ -112,9 +118,11 @@ void choose_without_distances(TopologyWork& w) {
     TopologyNic& n = w.out.nics[i];
     if (n.is_bond && cand.size() > size_t(std::count_if(cand.begin(), cand.end(),
                                                         [&](size_t k) { return w.out.nics[k].is_bond; }))) {
-      exclude(n, "bond", "its netdev is a bond, the others' are not: it carries the host's network");
+      exclude(n, "bond",
+              {"its netdev is a bond, the others' are not: it carries the host's network",
+               "其网络设备是绑定口而其他不是：它承载主机网络"});
     } else if (ib >= 2 && ib >= eth && n.link_layer == "Ethernet") {
-      exclude(n, "management", "an Ethernet port on an InfiniBand host");
+      exclude(n, "management", {"an Ethernet port on an InfiniBand host", "InfiniBand 主机上的以太网口"});
     }
   }
   // The address family of the rails: one device outside of it carries the service network.
@@ -134,16 +142,18 @@ void choose_without_distances(TopologyWork& w) {
     auto& odd = a->second.size() < b->second.size() ? *a : *b;
     auto& many = a->second.size() < b->second.size() ? *b : *a;
     if (odd.second.size() == 1 && many.second.size() >= 2 && odd.second[0] != many.second[0]) {
-      exclude(w.out.nics[odd.second[0]], "management", "its address is in another network than the rails'");
+      exclude(w.out.nics[odd.second[0]], "management",
+              {"its address is in another network than the rails'", "其地址与各 rail 不在同一网络"});
       w.say("mixed_roles", Severity::warn,
-            fmt::format("{} has a valid GID too: a valid GID does not make a compute NIC",
-                        w.out.nics[odd.second[0]].name));
+            both("{} has a valid GID too: a valid GID does not make a compute NIC",
+                 "{} 也有有效 GID：有 GID 不等于是计算网卡", w.out.nics[odd.second[0]].name));
     }
   }
   for (size_t i : candidates(w)) {
     w.out.nics[i].usable = true;
     w.out.nics[i].role = "compute";
-    w.out.nics[i].reason = "nothing shown here speaks against it; its distance to the GPUs is not known";
+    w.out.nics[i].reason = {"nothing shown here speaks against it; its distance to the GPUs is not known",
+                            "此处没有排除它的理由；与 GPU 的距离未知"};
   }
 }
 
@@ -168,29 +178,33 @@ void choose_far(TopologyWork& w, Indices cand) {
       for (size_t i : cand)
         if (std::find(singles.begin(), singles.end(), i) == singles.end())
           exclude(t.nics[i], "storage",
-                  "function of a dual-function card, the compute NICs here have one function each");
+                  {"function of a dual-function card, the compute NICs here have one function each",
+                   "双功能卡的一个功能，而这里的计算网卡都只有一个功能"});
       w.say("dual_function_nics", Severity::info,
-            fmt::format("{} functions are PIX pairs: BlueField or dual-port cards",
-                        cand.size() - singles.size()));
+            both("{} functions are PIX pairs: BlueField or dual-port cards",
+                 "{} 个功能两两为 PIX：BlueField 或双口卡", cand.size() - singles.size()));
       cand = singles;
     }
     w.flat = true;
     w.say("topo_flat_sys", Severity::warn,
-          "every GPU-NIC distance is SYS: the matrix carries no information; use PCI domain and NUMA node");
+          {"every GPU-NIC distance is SYS: the matrix carries no information; use PCI domain and NUMA node",
+           "所有 GPU 与网卡的距离都是 SYS：矩阵不含信息；请看 PCI 域与 NUMA 节点"});
   } else {
     Indices best;
     bool tie = false;
+    std::vector<LinkClass> nearest;
+    for (size_t g = 0; g < t.gpus.size(); ++g) nearest.push_back(best_class_of_gpu(t, g, cand));
     for (size_t i : cand) {
       bool is_best = false;
       for (size_t g = 0; g < t.gpus.size(); ++g)
-        is_best |= t.gpu_nic[g][i] != LinkClass::unknown && t.gpu_nic[g][i] == best_class_of_gpu(t, g, cand);
+        is_best |= t.gpu_nic[g][i] != LinkClass::unknown && t.gpu_nic[g][i] == nearest[g];
       if (is_best) best.push_back(i);
     }
     for (size_t i : cand)
       if (std::find(best.begin(), best.end(), i) == best.end()) {
-        std::string reason;
+        BothWords reason;
         std::string role = far_role(w, i, reason);
-        exclude(t.nics[i], role.c_str(), "another NIC is nearer to every GPU");
+        exclude(t.nics[i], role.c_str(), {"another NIC is nearer to every GPU", "对每块 GPU 都有更近的网卡"});
       }
     cand = best;
     for (size_t g = 0; g < t.gpus.size(); ++g) {
@@ -198,21 +212,24 @@ void choose_far(TopologyWork& w, Indices cand) {
       tie |= std::count_if(cand.begin(), cand.end(),
                            [&](size_t i) { return t.gpu_nic[g][i] == c && c != LinkClass::unknown; }) > 1;
     }
-    if (tie && t.gpus.size() > 1) {
+    if (tie) {
       w.flat = true;
       w.say(
           first == LinkClass::phb || !all_same ? "topo_flat_phb" : "topo_flat_sys", Severity::warn,
-          "the NICs of a socket are equally far from its GPUs: only the socket is known, the pairs are not");
+          {"the NICs of a socket are equally far from its GPUs: only the socket is known, the pairs are not",
+           "同一插槽内各网卡与 GPU 等距：只知道插槽，不知道配对"});
     }
   }
   for (size_t i : cand) {
     t.nics[i].usable = true;
     t.nics[i].role = "compute";
-    t.nics[i].reason = fmt::format("{} to the nearest GPU; none is nearer", to_string(best_class(t, i)));
+    t.nics[i].reason = both("{} to the nearest GPU; none is nearer", "到最近的 GPU 为 {}；没有更近的网卡",
+                            to_string(best_class(t, i)));
   }
   if (!cand.empty() && !(w.flat && all_sys))
     w.say("no_near_nic", w.flat ? Severity::info : Severity::warn,
-          "no NIC shares a PCIe switch with a GPU: traffic crosses the CPU");
+          {"no NIC shares a PCIe switch with a GPU: traffic crosses the CPU",
+           "没有网卡与 GPU 在同一 PCIe 交换机下：流量经过 CPU"});
 }
 
 }  // namespace ep

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "base/version.h"
+#include "facts/gid_drift.h"
 #include "facts/topology_parts.h"
 
 namespace ep {
@@ -68,17 +69,21 @@ void note_tables(TopologyWork& w) {
   }
   if (not3)
     w.say("gid_not_3", Severity::warn,
-          "the right GID index is not 3 here; recipes that pin 3 take a wrong or absent entry");
+          {"the right GID index is not 3 here; recipes that pin 3 take a wrong or absent entry",
+           "这里正确的 GID 索引不是 3；固定为 3 的脚本会取到错误或不存在的条目"});
   if (sparse)
     w.say("gid_sparse", Severity::info,
-          "the GID tables do not start at 0: lower entries belong to another network namespace");
+          {"the GID tables do not start at 0: lower entries belong to another network namespace",
+           "GID 表不从 0 开始：较低的条目属于别的网络命名空间"});
   if (index0)
     w.say("gid_index0_default", Severity::info,
-          "index 0 is a link-local RoCE v1 entry: libraries that default to 0 reach nobody");
+          {"index 0 is a link-local RoCE v1 entry: libraries that default to 0 reach nobody",
+           "索引 0 是链路本地的 RoCE v1 条目：默认取 0 的库无法到达任何主机"});
   if (values.size() > 1)
     w.say("gid_differs_per_device", Severity::warn,
-          "the right GID index differs between the devices of this host: one number fits none of the "
-          "variables");
+          {"the right GID index differs between the devices of this host: one number fits none of the "
+           "variables",
+           "本机各设备的正确 GID 索引不同：变量只能取一个数，哪个都不合适"});
 }
 
 void note_subnets(TopologyWork& w) {
@@ -91,9 +96,10 @@ void note_subnets(TopologyWork& w) {
   for (const auto& [net, devs] : nets)
     if (devs.size() > 1) {
       auto& f = w.say("same_subnet_rails", Severity::warn,
-                      fmt::format("{} have addresses in one subnet: rails need subnets of their own, or "
-                                  "arp_ignore and policy routing",
-                                  join(devs, ", ")));
+                      both("{} have addresses in one subnet: rails need subnets of their own, or arp_ignore "
+                           "and policy routing",
+                           "{} 的地址在同一子网：各 rail 应有独立子网，否则需要 arp_ignore 与策略路由",
+                           join(devs, ", ")));
       f.evidence.push_back({"GID table", 0, net + ".0/24"});
       return;
     }
@@ -115,11 +121,20 @@ GidKind gid_kind(const std::string& g) {
   return GidKind::ipv6;
 }
 
+std::optional<int> routed_gid_index(const RdmaDevice& device) {
+  Pick pick = pick_gid(device);
+  if (!pick.entry || pick.only_link_local) return std::nullopt;
+  return pick.entry->index;
+}
+
 void choose_gids(TopologyWork& w) {
   Topology& t = w.out;
   GidChoice& c = t.gid;
   bool any_usable = std::any_of(t.nics.begin(), t.nics.end(), [](const TopologyNic& n) { return n.usable; });
   bool eth = false, ib = false, unknown = false, any = false;
+  for (const auto& d : w.facts.rdma)
+    if (const TopologyNic* n = t.nic(d.name); n && !n->usable && n->link_layer != "InfiniBand")
+      if (auto index = routed_gid_index(d)) c.not_for_ep[d.name] = *index;
   for (const auto& n : t.nics) {
     bool relevant = any_usable ? n.usable : (n.role == "down" || n.role == "no-gid" || n.role == "hidden");
     if (!relevant) continue;
@@ -136,11 +151,11 @@ void choose_gids(TopologyWork& w) {
   else if (!any || (ib && !unknown))
     c.needed = false;
   if (ib && !eth && !unknown) {
-    c.reason = "InfiniBand: there is no GID to choose";
+    c.reason = {"InfiniBand: there is no GID to choose", "InfiniBand：无需选择 GID"};
     return;
   }
   if (!any) {
-    c.reason = "no RoCE device";
+    c.reason = {"no RoCE device", "没有 RoCE 设备"};
     return;
   }
   bool two = false, local_only = false, tables = false, all_v6 = true;
@@ -162,14 +177,17 @@ void choose_gids(TopologyWork& w) {
   note_subnets(w);
   if (two)
     w.say("gid_two_candidates", Severity::info,
-          "an IPv4 and a global IPv6 entry are both routed; the IPv4 one is named, the other serves an "
-          "IPv6-only fabric");
+          {"an IPv4 and a global IPv6 entry are both routed; the IPv4 one is named, the other serves an "
+           "IPv6-only fabric",
+           "IPv4 与全局 IPv6 条目均可路由；此处取 IPv4，另一个用于纯 IPv6 网络"});
   if (c.ipv6)
     w.say("gid_ipv6_only", Severity::warn,
-          "only IPv6 entries are routed: set NVSHMEM_IB_ADDR_FAMILY and NCCL_IB_ADDR_FAMILY to AF_INET6");
+          {"only IPv6 entries are routed: set NVSHMEM_IB_ADDR_FAMILY and NCCL_IB_ADDR_FAMILY to AF_INET6",
+           "只有 IPv6 条目可路由：请把 NVSHMEM_IB_ADDR_FAMILY 与 NCCL_IB_ADDR_FAMILY 设为 AF_INET6"});
   if (local_only)
     w.say("gid_linklocal_only", Severity::warn,
-          "some devices have link-local RoCE v2 entries only: they reach one L2 segment at best");
+          {"some devices have link-local RoCE v2 entries only: they reach one L2 segment at best",
+           "部分设备只有链路本地的 RoCE v2 条目：至多到达同一二层网段"});
   // gid_linklocal_only also when there is no table but the addresses of the netdevs say so.
   if (!tables && c.needed.value_or(false)) {
     bool seen = false, routed = false;
@@ -185,7 +203,8 @@ void choose_gids(TopologyWork& w) {
     }
     if (seen && !routed)
       w.say("gid_linklocal_only", Severity::warn,
-            "the RDMA netdevs have link-local addresses only: no GID that other networks reach");
+            {"the RDMA netdevs have link-local addresses only: no GID that other networks reach",
+             "RDMA 网络设备只有链路本地地址：没有其他网络可达的 GID"});
   }
   bool none =
       c.needed.value_or(false) && any && c.per_device.empty() && !local_only &&
@@ -193,7 +212,8 @@ void choose_gids(TopologyWork& w) {
       !any_usable;
   if (none)
     w.say("gid_none", Severity::fail,
-          "RoCE devices are present but no GID table has a usable entry: RDMA can't be used here");
+          {"RoCE devices are present but no GID table has a usable entry: RDMA can't be used here",
+           "有 RoCE 设备，但 GID 表中没有可用条目：此处不能使用 RDMA"});
   std::string nccl;
   for (const auto& env : w.facts.python)
     for (const auto& p : env.packages)
@@ -202,11 +222,17 @@ void choose_gids(TopologyWork& w) {
   std::set<int> values;
   for (const auto& [d, i] : c.per_device) values.insert(i);
   c.pin = old_nccl && values.size() == 1;
-  c.reason = c.per_device.empty() ? "no GID table is shown: read it on the host, never assume 3"
-             : c.pin
-                 ? fmt::format("NCCL {} would take index 0; all devices agree on {}", nccl, *values.begin())
-                 : "libraries from NCCL 2.21 and NVSHMEM with automatic GID choose RoCE v2 themselves; a "
-                   "fixed number breaks on the first host that differs";
+  if (c.per_device.empty())
+    c.reason = {"no GID table is shown: read it on the host, never assume 3",
+                "未显示 GID 表：请在主机上读取，切勿假定为 3"};
+  else if (c.pin)
+    c.reason = both("NCCL {} would take index 0; all devices agree on {}",
+                    "NCCL {} 会取索引 0；所有设备一致为 {}", nccl, *values.begin());
+  else
+    c.reason = {
+        "libraries from NCCL 2.21 and NVSHMEM with automatic GID choose RoCE v2 themselves; a fixed number "
+        "breaks on the first host that differs",
+        "NCCL 2.21 起及能自动选择 GID 的 NVSHMEM 会自行选用 RoCE v2；固定数字在第一台不同的主机上就会出错"};
 }
 
 }  // namespace ep

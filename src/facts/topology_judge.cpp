@@ -96,7 +96,8 @@ void judge_sm(TopologyWork& w) {
     }
   if (!bad.empty()) {
     auto& f = w.say("sm_unsupported", Severity::fail,
-                    fmt::format("{}: DeepEP's internode kernels are built for sm_90 and sm_100", bad));
+                    both("{}: DeepEP's internode kernels are built for sm_90 and sm_100",
+                         "{}：DeepEP 跨机内核只面向 sm_90 与 sm_100", bad));
     f.evidence.push_back({why.empty() ? "facts" : why, 0, bad});
     return;
   }
@@ -106,8 +107,9 @@ void judge_sm(TopologyWork& w) {
   });
   if (t.gpus.size() == 1 && unknown && !near && w.has_distances)
     w.say("sm_unsupported", Severity::fail,
-          "one GPU without NVLink peers and without a NIC on its switch, model not shown: not a machine that "
-          "DeepEP targets");
+          {"one GPU without NVLink peers and without a NIC on its switch, model not shown: not a machine "
+           "that DeepEP targets",
+           "单块 GPU，没有 NVLink 伙伴，同一交换机下也没有网卡，型号未知：不是 DeepEP 面向的机器"});
 }
 
 void judge_nvlink(TopologyWork& w, const NvlinkView& v) {
@@ -123,30 +125,36 @@ void judge_nvlink(TopologyWork& w, const NvlinkView& v) {
       }
     if (v.linked > 0 && without > 0 && without < t.gpus.size())
       w.say("gpu_nvlink_down", Severity::fail,
-            fmt::format("{} without NVLink to any GPU while the others are linked",
-                        lone + (without == 1 ? " is" : " are")));
+            both("{0} {1} without NVLink to any GPU while the others are linked",
+                 "{0} 与其他 GPU 没有 NVLink，而其余 GPU 之间有", lone, without == 1 ? "is" : "are"));
     else
       w.say("nvlink_incomplete", Severity::fail,
             v.linked == 0
-                ? "no NVLink between the GPUs: the intranode half of DeepEP needs peer access between all of "
-                  "them over NVLink"
-                : "NVLink joins only some pairs of GPUs (bridges): DeepEP needs it between all of them");
+                ? BothWords{"no NVLink between the GPUs: the intranode half of DeepEP needs peer access "
+                            "between "
+                            "all of them over NVLink",
+                            "GPU 之间没有 NVLink：DeepEP 的机内部分需要所有 GPU 之间经 NVLink 直接访问"}
+                : BothWords{
+                      "NVLink joins only some pairs of GPUs (bridges): DeepEP needs it between all of them",
+                      "NVLink 只连接部分 GPU 对（桥接）：DeepEP 需要全互联"});
   }
   for (const auto& pair : w.facts.p2p_bad_pairs) {
     auto& f = w.said("p2p_incomplete")
                   ? w.out.findings.back()
-                  : w.say("p2p_incomplete", Severity::fail, "peer access is refused between some GPUs");
+                  : w.say("p2p_incomplete", Severity::fail,
+                          {"peer access is refused between some GPUs", "部分 GPU 之间不允许直接访问"});
     if (f.evidence.size() < 5) f.evidence.push_back({"nvidia-smi topo -p2p", 0, pair});
   }
   if (!w.facts.matrices.empty() && w.facts.matrices[0].pcie_only)
     w.say("legend_mp_no_nvlink", Severity::info,
-          "topo -mp prints PCIe paths only: it does not say whether there is NVLink");
+          {"topo -mp prints PCIe paths only: it does not say whether there is NVLink",
+           "topo -mp 只打印 PCIe 路径：不说明是否有 NVLink"});
 }
 
 void judge_transport(TopologyWork& w) {
   Topology& t = w.out;
   if (t.gpus.empty() && w.facts.host_kind != "paste")
-    w.say("no_gpu", Severity::fail, "no NVIDIA GPU is visible here");
+    w.say("no_gpu", Severity::fail, {"no NVIDIA GPU is visible here", "此处看不到 NVIDIA GPU"});
   size_t usable = t.usable().size();
   bool mnnvl = grace(t, w.facts) && t.gpus.size() > 1;
   auto count = [&](const char* role) {
@@ -155,17 +163,20 @@ void judge_transport(TopologyWork& w) {
   if (usable == 0) {
     if (count("efa"))
       w.say("transport_unsupported_efa", Severity::fail,
-            "EFA is the only network: DeepEP with IBGDA is not possible; NVSHMEM needs libfabric, V2 the EFA "
-            "build");
+            {"EFA is the only network: DeepEP with IBGDA is not possible; NVSHMEM needs libfabric, V2 the "
+             "EFA build",
+             "只有 EFA 网络：DeepEP 无法使用 IBGDA；NVSHMEM 需要 libfabric，V2 需要 EFA 版本"});
     if (count("nvswitch-bridge")) {
       auto& f = w.say("nvswitch_bridge_present", Severity::fail,
-                      "the only InfiniBand functions here manage NVSwitches; a rule that takes ib* for "
-                      "compute NICs picks exactly those");
+                      {"the only InfiniBand functions here manage NVSwitches; a rule that takes ib* for "
+                       "compute NICs picks exactly those",
+                       "这里仅有的 InfiniBand 功能用于管理 NVSwitch；按 ib* 选计算网卡的规则恰好会选中它们"});
       f.severity = Severity::fail;
     }
     if (count("wrong-vendor"))
       w.say("wrong_vendor", Severity::fail,
-            "the RDMA devices have no mlx5 direct verbs: IBGDA can't use them");
+            {"the RDMA devices have no mlx5 direct verbs: IBGDA can't use them",
+             "RDMA 设备不支持 mlx5 直接 verbs：IBGDA 无法使用"});
     bool other = count("efa") || count("wrong-vendor") || w.said("gid_none") || w.said("missing_nic");
     bool whole_host = w.facts.host_kind != "paste";
     bool topology_known = !t.gpus.empty() || whole_host;
@@ -175,22 +186,48 @@ void judge_transport(TopologyWork& w) {
           t.nics.empty() && w.facts.matrices.empty() && w.facts.host_kind == "paste" && !w.facts.pci.size();
       if (!params_only)
         w.say("no_rdma", mnnvl ? Severity::warn : Severity::fail,
-              mnnvl ? "no RDMA NIC is usable: EP reaches as far as the NVLink domain of the rack"
-                    : "no RDMA NIC is usable: EP works inside this host over NVLink, not across hosts");
+              mnnvl ? BothWords{"no RDMA NIC is usable: EP reaches as far as the NVLink domain of the rack",
+                                "没有可用的 RDMA 网卡：EP 只能到达机架的 NVLink 域"}
+                    : BothWords{
+                          "no RDMA NIC is usable: EP works inside this host over NVLink, not across hosts",
+                          "没有可用的 RDMA 网卡：EP 可在本机内走 NVLink，不能跨机"});
     }
   } else {
-    if (count("efa")) w.say("efa_present", Severity::info, "EFA devices stand beside the usable NICs");
-    if (count("wrong-vendor")) w.say("wrong_vendor", Severity::info, "devices of other vendors are left out");
+    if (count("efa"))
+      w.say("efa_present", Severity::info,
+            {"EFA devices stand beside the usable NICs", "可用网卡之外还有 EFA 设备"});
+    if (count("wrong-vendor"))
+      w.say("wrong_vendor", Severity::info,
+            {"devices of other vendors are left out", "其他厂商的设备已排除"});
   }
   if (size_t down = size_t(count("down")))
     w.say("nic_down", usable == 0 ? Severity::warn : Severity::info,
-          fmt::format("{} devices have no active port", down));
+          both("{} devices have no active port", "{} 个设备没有活动端口", down));
   if (size_t hidden = size_t(count("hidden")))
     w.say("container_hidden_nics", Severity::warn,
-          fmt::format("{} of {} devices have no verbs device here", hidden, t.nics.size()));
+          both("{} of {} devices have no verbs device here", "{}/{} 个设备在此没有 verbs 设备", hidden,
+               t.nics.size()));
   if (mnnvl)
     w.say("mnnvl_domain", Severity::info,
-          "inside the NVLink domain EP goes over NVLink (IMEX, MNNVL); NICs matter between domains");
+          {"inside the NVLink domain EP goes over NVLink (IMEX, MNNVL); NICs matter between domains",
+           "NVLink 域内 EP 走 NVLink（IMEX、MNNVL）；网卡只在域间起作用"});
+}
+
+BothWords driver_gap(bool stream, bool dwords) {
+  if (stream && dwords)
+    return {
+        "the loaded driver has EnableStreamMemOPs off and no PeerMappingOverride=1 in RegistryDwords: the "
+        "GPU "
+        "may not ring the NIC (IBGDA)",
+        "已加载驱动的 EnableStreamMemOPs 未开，RegistryDwords 中也没有 PeerMappingOverride=1：GPU "
+        "不能敲网卡门铃（IBGDA）"};
+  if (stream)
+    return {"the loaded driver has EnableStreamMemOPs off: the GPU may not ring the NIC (IBGDA)",
+            "已加载驱动的 EnableStreamMemOPs 未开：GPU 不能敲网卡门铃（IBGDA）"};
+  return {
+      "the loaded driver has no PeerMappingOverride=1 in RegistryDwords: the GPU may not ring the NIC "
+      "(IBGDA)",
+      "已加载驱动的 RegistryDwords 中没有 PeerMappingOverride=1：GPU 不能敲网卡门铃（IBGDA）"};
 }
 
 void judge_driver(TopologyWork& w) {
@@ -207,16 +244,14 @@ void judge_driver(TopologyWork& w) {
   if (override_on && stream && !stream_on) {
     // DeepEP's guide asks for both; the runbook's stack ran on 4 nodes with the override alone.
     w.say("ibgda_memops_off", Severity::warn,
-          "PeerMappingOverride is on, EnableStreamMemOPs is off: the GPU may ring the NIC; DeepEP's guide "
-          "asks for both");
+          {"PeerMappingOverride is on, EnableStreamMemOPs is off: the GPU may ring the NIC; DeepEP's guide "
+           "asks for both",
+           "PeerMappingOverride 已开，EnableStreamMemOPs 未开：GPU 可以敲门铃；DeepEP 指南要求两者都开"});
     return;
   }
   if ((dwords && !override_on) || (stream && !stream_on)) {
     auto& f = w.say("ibgda_driver_params_missing", Severity::fail,
-                    fmt::format("the loaded driver has {}{}{}: the GPU may not ring the NIC (IBGDA)",
-                                stream && !stream_on ? "EnableStreamMemOPs off" : "",
-                                stream && !stream_on && dwords && !override_on ? " and " : "",
-                                dwords && !override_on ? "no PeerMappingOverride=1 in RegistryDwords" : ""));
+                    driver_gap(stream && !stream_on, dwords && !override_on));
     if (stream) f.evidence.push_back({stream->live.where, 0, "EnableStreamMemOPs: " + *stream->live});
     if (dwords) f.evidence.push_back({dwords->live.where, 0, "RegistryDwords: \"" + *dwords->live + "\""});
     f.next = "epready driver";
@@ -250,17 +285,54 @@ void judge_software(TopologyWork& w) {
         minor = parts.size() > 1 ? int(parse_int(parts[1]).value_or(0)) : 0;
     if (have.first && (major > have.first || (major == have.first && minor > have.second)))
       w.say("driver_cuda_mismatch", major > have.first ? Severity::warn : Severity::info,
-            fmt::format(
-                "CUDA {} over driver {} (CUDA {}.{} class): works only through {}", cuda, *f.driver.version,
-                have.first, have.second,
-                major > have.first ? "the forward-compatibility package" : "minor-version compatibility"));
+            major > have.first ? both("CUDA {} over driver {} (CUDA {}.{} class): works only through the "
+                                      "forward-compatibility package",
+                                      "CUDA {} 高于驱动 {}（CUDA {}.{} 级）：只能借助前向兼容包", cuda,
+                                      *f.driver.version, have.first, have.second)
+                               : both("CUDA {} over driver {} (CUDA {}.{} class): works only through "
+                                      "minor-version compatibility",
+                                      "CUDA {} 高于驱动 {}（CUDA {}.{} 级）：只能借助次版本兼容", cuda,
+                                      *f.driver.version, have.first, have.second));
   }
   if (!torch.empty()) {
     auto p = split(torch, '.');
     int major = int(parse_int(p[0]).value_or(0)), minor = p.size() > 1 ? int(parse_int(p[1]).value_or(0)) : 0;
     if (major == 2 && minor <= 12 && minor >= 1)
       w.say("nccl_too_old_for_gin", Severity::info,
-            fmt::format("PyTorch {} pins an NCCL older than the 2.30.4 that DeepEP V2 needs", torch));
+            both("PyTorch {} pins an NCCL older than the 2.30.4 that DeepEP V2 needs",
+                 "PyTorch {} 锁定的 NCCL 早于 DeepEP V2 所需的 2.30.4", torch));
+  }
+}
+
+// Modules that a kernel lacks while dkms has built others of the stack for it: gdrdrv and peermem are
+// forgotten after a kernel update.
+void judge_dkms(TopologyWork& w) {
+  const auto& list = w.facts.kernel.dkms;
+  std::set<std::string> names, kernels;
+  std::map<std::string, std::set<std::string>> built;  // module -> kernels it is installed for
+  for (const auto& m : list) {
+    names.insert(m.name);
+    if (m.kernel.empty() || m.state.value_or("") != "installed") continue;
+    built[m.name].insert(m.kernel);
+    kernels.insert(m.kernel);
+  }
+  const std::string running = w.facts.os.kernel_release.value_or("");
+  for (const auto& name : names) {
+    std::string lacks;
+    for (const auto& k : kernels)
+      if (!built[name].count(k) && (running.empty() || k == running)) lacks = k;
+    if (!running.empty() && !built[name].count(running)) lacks = running;
+    if (lacks.empty()) continue;
+    auto& f =
+        w.say("dkms_not_built", Severity::warn,
+              both("dkms has {} but not installed it for kernel {}{}", "dkms 有 {}，但未为内核 {} 安装{}",
+                   name, lacks, running.empty() ? "" : " (running)"));
+    f.next = "dkms autoinstall -k " + lacks;
+    f.evidence.push_back(
+        {"dkms", 0,
+         fmt::format(
+             "{}: {}", name,
+             built[name].empty() ? "no kernel" : join({built[name].begin(), built[name].end()}, ", "))});
   }
 }
 
@@ -281,7 +353,8 @@ void judge_order(TopologyWork& w) {
   for (const auto& [g, name] : pairs) named &= t.nic(name) && t.nic(name)->named;
   if (offset && named && !shared)
     w.say("naming_offset", Severity::warn,
-          "device numbers do not follow GPU numbers: 0:mlx5_0,1:mlx5_1,... is wrong here");
+          {"device numbers do not follow GPU numbers: 0:mlx5_0,1:mlx5_1,... is wrong here",
+           "设备编号与 GPU 编号不一致：0:mlx5_0,1:mlx5_1,... 在这里是错的"});
   if (numbers.size() >= 3) {
     size_t falls = 0, rises = 0;
     for (size_t i = 1; i < numbers.size(); ++i) {
@@ -289,14 +362,17 @@ void judge_order(TopologyWork& w) {
       rises += numbers[i].second > numbers[i - 1].second;
     }
     if (falls >= 2 && falls > rises)
-      w.say("order_reversed", Severity::warn, "higher GPUs are next to lower device numbers");
+      w.say("order_reversed", Severity::warn,
+            {"higher GPUs are next to lower device numbers", "编号大的 GPU 邻近编号小的网卡"});
   }
   if (other_names || std::any_of(t.nics.begin(), t.nics.end(), [](const TopologyNic& n) {
         return n.usable && n.named && !starts_with(n.name, "mlx5");
       }))
-    w.say("prefix_not_mlx5", Severity::warn,
-          "device names do not start with mlx5: NVSHMEM up to 3.3 skips them, 3.4.5 needs "
-          "NVSHMEM_HCA_PREFIX, 3.5.19 and newer take them");
+    w.say(
+        "prefix_not_mlx5", Severity::warn,
+        {"device names do not start with mlx5: NVSHMEM up to 3.3 skips them, 3.4.5 needs NVSHMEM_HCA_PREFIX, "
+         "3.5.19 and newer take them",
+         "设备名不以 mlx5 开头：NVSHMEM 3.3 及更早会跳过，3.4.5 需要 NVSHMEM_HCA_PREFIX，3.5.19 及更新可用"});
 }
 
 void judge_numa(TopologyWork& w) {
@@ -320,22 +396,27 @@ void judge_numa(TopologyWork& w) {
   size_t shown =
       size_t(std::count_if(t.gpus.begin(), t.gpus.end(), [](const TopologyGpu& g) { return g.row_known; }));
   if (with < shown)
-    w.say("numa_info_missing", Severity::info, "CPU affinity is not shown for some GPUs (container)");
+    w.say("numa_info_missing", Severity::info,
+          {"CPU affinity is not shown for some GPUs (container)", "部分 GPU 未显示 CPU 亲和性（容器）"});
   if (shown >= 8 && with == shown && cpus.size() == 1 && nodes.size() == 1) {
     if (sys)
       w.say("numa_info_inconsistent", Severity::warn,
-            "all GPUs report one NUMA node while paths between them are SYS: firmware hides NUMA, do not "
-            "rank by it");
+            {"all GPUs report one NUMA node while paths between them are SYS: firmware hides NUMA, do not "
+             "rank by it",
+             "所有 GPU 报告同一 NUMA 节点，但彼此路径为 SYS：固件隐藏了 NUMA，不要据此排序"});
     else if (!t.nics.empty())
       w.say("numa_off", Severity::warn,
-            "one NUMA node holds all CPUs: NUMA is off in the firmware, PCIe distances still count");
+            {"one NUMA node holds all CPUs: NUMA is off in the firmware, PCIe distances still count",
+             "一个 NUMA 节点含全部 CPU：固件关闭了 NUMA，PCIe 距离仍有效"});
   }
   if (nodes.size() > 2)
     w.say("subnuma", Severity::info,
-          fmt::format("{} NUMA nodes hold GPUs: SYS also appears inside a socket", nodes.size()));
+          both("{} NUMA nodes hold GPUs: SYS also appears inside a socket",
+               "{} 个 NUMA 节点上有 GPU：同一插槽内也会出现 SYS", nodes.size()));
   if (cut_list)
     w.say("cpu_affinity_truncated", Severity::info,
-          "CPU lists are cut short by the tool; do not count cores from them");
+          {"CPU lists are cut short by the tool; do not count cores from them",
+           "工具截断了 CPU 列表；不要据此数核"});
 }
 
 }  // namespace
@@ -348,30 +429,35 @@ void judge_gpus(TopologyWork& w) {
   size_t n = w.out.gpus.size();
   if (n > 1 && n != 2 && n != 4 && n != 8 && n != 16 && !w.rows_missing && !w.facts.matrices.empty())
     w.say("gpu_count_unusual", Severity::warn,
-          fmt::format("{} GPUs: EP groups have 2, 4 or 8 ranks a host", n));
+          both("{} GPUs: EP groups have 2, 4 or 8 ranks a host", "{} 块 GPU：EP 组通常每机 2、4 或 8 个 rank",
+               n));
 }
 
 void judge_names(TopologyWork& w) {
   judge_transport(w);
   judge_driver(w);
   judge_software(w);
+  judge_dkms(w);
   judge_order(w);
   judge_numa(w);
   const Topology& t = w.out;
   if (std::any_of(t.nics.begin(), t.nics.end(), [](const TopologyNic& n) { return n.usable && n.is_bond; }))
     w.say("bond_is_compute", Severity::warn,
-          "the compute NICs are bonds: their rate is the sum of two ports, one flow uses one of them");
+          {"the compute NICs are bonds: their rate is the sum of two ports, one flow uses one of them",
+           "计算网卡是绑定口：速率为两口之和，单条流只用其中一口"});
   if (std::any_of(t.nics.begin(), t.nics.end(), [](const TopologyNic& n) { return !n.usable && n.is_bond; }))
-    w.say("bond_is_mgmt", Severity::info, "a bond is not for EP on this host");
+    w.say("bond_is_mgmt", Severity::info, {"a bond is not for EP on this host", "本机的绑定口不用于 EP"});
   bool unknown = std::any_of(t.nics.begin(), t.nics.end(),
                              [](const TopologyNic& n) { return n.usable && n.state.empty(); });
   if (unknown)
     w.say("nic_state_unknown", Severity::info,
-          "port state, rate or link layer of some NICs is not shown; read it on the host before trusting the "
-          "mapping");
+          {"port state, rate or link layer of some NICs is not shown; read it on the host before trusting "
+           "the mapping",
+           "部分网卡的端口状态、速率或链路类型未显示；采信对应关系前请在主机上读取"});
   if (!w.facts.matrices.empty() && w.facts.matrices[0].old_format)
     w.say("old_driver_format", Severity::info,
-          "table of a driver up to 470: NIC columns carry the device names");
+          {"table of a driver up to 470: NIC columns carry the device names",
+           "470 及更早驱动的表：网卡列即设备名"});
 }
 
 }  // namespace ep

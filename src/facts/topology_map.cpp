@@ -106,36 +106,41 @@ void name_constraint(TopologyWork& w, const Part& p, int sharing) {
   if (sharing > 1) {
     m.constraint = fmt::format("max_gpus_per_nic:{}", sharing);
     w.say("nic_shared", Severity::warn,
-          fmt::format("{} NICs for {} GPUs: up to {} GPUs share one, each has a part of its bandwidth",
-                      p.nics.size(), p.gpus.size(), sharing));
+          both("{} NICs for {} GPUs: up to {} GPUs share one, each has a part of its bandwidth",
+               "{} 张网卡对 {} 块 GPU：至多 {} 块共用一张，各得部分带宽", p.nics.size(), p.gpus.size(),
+               sharing));
     return;
   }
   if (p.gpus.size() < 2) return;
+  if (p.nics.size() > p.gpus.size())
+    w.say("nics_to_spare", Severity::info,
+          both("{} NICs are fit for {} GPUs, one serves each; nothing shown tells whether the others are for "
+               "storage",
+               "{} 张网卡可用于 {} 块 GPU，每块用一张；此处无法判断其余是否用于存储", p.nics.size(),
+               p.gpus.size()));
   std::set<int> cards(p.problem.card.begin(), p.problem.card.end());
   bool dual = cards.size() < p.nics.size();
   m.constraint = dual && cards.size() >= p.gpus.size() ? "distinct_card" : "distinct";
   if (dual && p.nics.size() > p.gpus.size())
     w.say("dual_port", Severity::info,
-          fmt::format("{} ports on {} cards; one port for each GPU leaves the others idle", p.nics.size(),
-                      cards.size()));
+          both("{} ports on {} cards; one port for each GPU leaves the others idle",
+               "{} 个端口分布在 {} 张卡上；每块 GPU 只用一个端口时其余空闲", p.nics.size(), cards.size()));
 }
 
 // Two GPUs tie on the same NICs: a library that looks at one process gives both the first.
 void note_ties(TopologyWork& w, const Part& p) {
-  for (size_t a = 0; a < p.gpus.size(); ++a)
-    for (size_t b = a + 1; b < p.gpus.size(); ++b) {
-      std::set<size_t> na, nb;
-      for (size_t k = 0; k < p.nics.size(); ++k) {
-        if (is_near(w.out.gpu_nic[p.gpus[a]][p.nics[k]])) na.insert(k);
-        if (is_near(w.out.gpu_nic[p.gpus[b]][p.nics[k]])) nb.insert(k);
-      }
-      if (na.size() >= 2 && na == nb) {
-        w.say("tie_pair_shared_switch", Severity::warn,
-              "two GPUs tie on the same NICs: a choice by nearness in each process gives both GPUs one NIC "
-              "and leaves the other idle");
-        return;
-      }
-    }
+  std::set<Indices> seen;
+  for (size_t g : p.gpus) {
+    Indices near;
+    for (size_t n : p.nics)
+      if (is_near(w.out.gpu_nic[g][n])) near.push_back(n);
+    if (near.size() < 2 || seen.insert(near).second) continue;
+    w.say("tie_pair_shared_switch", Severity::warn,
+          {"two GPUs tie on the same NICs: a choice by nearness in each process gives both GPUs one NIC and "
+           "leaves the other idle",
+           "两块 GPU 与同样的网卡等距：各进程按最近选择会都取同一张，另一张空闲"});
+    return;
+  }
 }
 
 // gpu3rdma0, gpu3_eth: operators and clouds name netdevs after GPUs.
@@ -155,7 +160,8 @@ bool map_by_netdev(TopologyWork& w) {
   m.pairs = std::move(pairs);
   m.confidence = Confidence::derived;
   m.constraint = m.pairs.size() > 1 ? "distinct" : "";
-  m.reason = "the netdevs are named after the GPUs; check against PCI";
+  m.reason = {"the netdevs are named after the GPUs; check against PCI",
+              "网络设备以 GPU 命名；请与 PCI 核对"};
   for (const auto& [g, name] : m.pairs) m.relation[g] = LinkClass::unknown;
   if (w.out.gpus.empty())
     for (const auto& [g, name] : m.pairs) {
@@ -172,9 +178,10 @@ bool map_by_netdev(TopologyWork& w) {
 void map_by_order(TopologyWork& w, const Indices& gpus, const Indices& nics) {
   Mapping& m = w.out.mapping;
   m.confidence = Confidence::convention;
-  m.reason =
+  m.reason = {
       "the distances tell no pair; this is the usual order and must be checked by PCI domain, NUMA node or a "
-      "measurement";
+      "measurement",
+      "距离不能说明配对；这只是惯例顺序，须以 PCI 域、NUMA 节点或实测核对"};
   for (size_t k = 0; k < gpus.size(); ++k) {
     size_t n = nics.size() >= gpus.size() ? k * (nics.size() / gpus.size()) : k * nics.size() / gpus.size();
     w.out.mapping.pairs[w.out.gpus[gpus[k]].index] = w.out.nics[nics[n]].name;
@@ -199,8 +206,9 @@ void map_far(TopologyWork& w, const Indices& gpus, const Indices& nics) {
   take(w, p, assign_nics(p.problem));
   w.out.mapping.confidence = w.flat || w.rows_missing ? Confidence::convention : Confidence::derived;
   w.out.mapping.reason =
-      w.flat ? "inside a socket all NICs are equally far: the socket is derived, the pairs are usual order"
-             : "the nearest NIC of each GPU, across the CPU";
+      w.flat ? BothWords{"inside a socket all NICs are equally far: the socket is derived, the pairs are usual order",
+                         "同一插槽内各网卡等距：插槽由推导得出，配对只是惯例顺序"}
+             : BothWords{"the nearest NIC of each GPU, across the CPU", "每块 GPU 最近的网卡，经过 CPU"};
   name_constraint(w, p, sharing);
 }
 
@@ -209,19 +217,21 @@ void report_missing(TopologyWork& w, const Indices& without, size_t with) {
   for (size_t g : without) {
     const TopologyGpu& gpu = w.out.gpus[g];
     names += fmt::format("{}GPU{}", names.empty() ? "" : ", ", gpu.index);
-    std::string reason = "no NIC shares a switch with it";
+    BothWords reason{"no NIC shares a switch with it", "没有网卡与其在同一交换机下"};
     for (size_t i = 0; i < w.out.nics.size(); ++i)
       if (is_near(w.out.gpu_nic[g][i]) && !w.out.nics[i].usable)
-        reason = fmt::format("its NIC {} is out: {}", w.out.nics[i].name, w.out.nics[i].reason);
+        reason = {fmt::format("its NIC {} is out: {}", w.out.nics[i].name, w.out.nics[i].reason.en),
+                  fmt::format("其网卡 {} 被排除：{}", w.out.nics[i].name, w.out.nics[i].reason.zh)};
     w.out.mapping.unmapped.emplace_back(gpu.index, reason);
   }
   auto& f = w.say(
       "missing_nic", Severity::fail,
-      fmt::format("{} {} no usable NIC nearby while {} other GPUs have one: NICs are absent, dead or hidden",
-                  names, without.size() == 1 ? "has" : "have", with));
+      both("{0} {1} no usable NIC nearby while {2} other GPUs have one: NICs are absent, dead or hidden",
+           "{0} 附近没有可用网卡，而另外 {2} 块 GPU 有：网卡缺失、失效或不可见", names,
+           without.size() == 1 ? "has" : "have", with));
   f.next = "epready topology --from a report of the bare host, and lspci | grep -i mellanox";
   for (const auto& [g, reason] : w.out.mapping.unmapped)
-    f.evidence.push_back({fmt::format("GPU{}", g), 0, reason});
+    f.evidence.push_back({fmt::format("GPU{}", g), 0, reason.en});
 }
 
 // More GPUs than NICs in a regular pattern: every NIC serves equally many, none across the socket.
@@ -250,7 +260,8 @@ void map_near(TopologyWork& w, const Indices& shown, const Indices& nics) {
     all.problem.max_gpus_per_nic = sharing;
     take(w, all, assign_nics(all.problem));
     name_constraint(w, all, sharing);
-    t.mapping.reason = "every NIC serves equally many GPUs of its socket";
+    t.mapping.reason = {"every NIC serves equally many GPUs of its socket",
+                        "每张网卡服务同一插槽上同样多的 GPU"};
   } else {
     Part p = part_of(w, with, nics, true);
     sharing = least_sharing(p.problem);
@@ -258,7 +269,7 @@ void map_near(TopologyWork& w, const Indices& shown, const Indices& nics) {
     take(w, p, assign_nics(p.problem));
     name_constraint(w, p, sharing);
     note_ties(w, p);
-    t.mapping.reason = "each GPU's nearest NICs, shared evenly";
+    t.mapping.reason = {"each GPU's nearest NICs, shared evenly", "每块 GPU 最近的网卡，均匀分配"};
     if (!without.empty()) report_missing(w, without, with.size());
   }
   t.mapping.confidence = w.flat ? Confidence::convention : Confidence::derived;
@@ -281,7 +292,7 @@ void map_gpus(TopologyWork& w) {
     if (t.gpus[g].row_known)
       shown.push_back(g);
     else if (w.has_distances)
-      t.mapping.unmapped.emplace_back(t.gpus[g].index, "row missing");
+      t.mapping.unmapped.emplace_back(t.gpus[g].index, BothWords{"row missing", "缺少该行"});
   }
   if (nics.empty()) return;
   bool any_near = std::any_of(nics.begin(), nics.end(), [&](size_t i) { return is_near(best_class(t, i)); });

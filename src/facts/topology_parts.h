@@ -20,7 +20,7 @@ struct TopologyWork {
   bool efa_mapping = false;    ///< the mapping is among EFA devices (NCCL only)
   std::vector<int> group;      ///< by NIC: component of PIX-connected NICs; -1 unknown
 
-  Finding& say(const char* code, Severity severity, std::string title);
+  Finding& say(const char* code, Severity severity, BothWords title);
   bool said(std::string_view code) const;
 };
 

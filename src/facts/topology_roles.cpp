@@ -24,8 +24,7 @@ size_t covered(const TopologyWork& w, const Indices& nics) {
 // Keeps the devices of one value of a property, if they serve as many GPUs as all do; excludes the others.
 // `better` orders values; a value that is unknown never excludes.
 template <class Key, class Better>
-void keep_one_kind(TopologyWork& w, Indices& near, Key key, Better better, const char* role,
-                   const char* why) {
+void keep_one_kind(TopologyWork& w, Indices& near, Key key, Better better, const char* role, Text why) {
   using K = decltype(key(size_t{0}));
   std::map<K, Indices> kinds;
   for (size_t i : near)
@@ -49,7 +48,8 @@ void keep_one_kind(TopologyWork& w, Indices& near, Key key, Better better, const
       rest.push_back(i);
     else
       exclude(w.out.nics[i], role,
-              fmt::format("{} is {}, the NICs nearest to the GPUs are {}", why, key(i), best_key));
+              {fmt::format("{} is {}, the NICs nearest to the GPUs are {}", why.en, key(i), best_key),
+               fmt::format("{}为 {}，离 GPU 最近的网卡为 {}", why.zh, key(i), best_key)});
   }
   near = rest;
 }
@@ -86,8 +86,9 @@ void exclude_vfs_by_order(TopologyWork& w, Indices& near, const Indices& all) {
                               [&](size_t k) { return device_number(w.out.nics[k].name) < first_vf; });
     if (slot.size() > gpus && has_pf && device_number(w.out.nics[i].name) >= first_vf) {
       exclude(w.out.nics[i], "vf",
-              "on the slot of another device and numbered after all physical functions: most likely its "
-              "virtual function");
+              {"on the slot of another device and numbered after all physical functions: most likely its "
+               "virtual function",
+               "与另一设备同槽且编号在所有物理功能之后：很可能是其虚拟功能"});
       w.out.nics[i].is_vf = true;
       any = true;
     } else {
@@ -97,8 +98,9 @@ void exclude_vfs_by_order(TopologyWork& w, Indices& near, const Indices& all) {
   near = rest;
   if (any)
     w.say("vf_present", Severity::warn,
-          "several devices share a slot with a NIC and look like its virtual functions; if this container is "
-          "meant to use them, port states decide");
+          {"several devices share a slot with a NIC and look like its virtual functions; if this container "
+           "is meant to use them, port states decide",
+           "有多个设备与网卡同槽，像是其虚拟功能；若本容器应使用它们，以端口状态为准"});
 }
 
 void exclude_known_vfs(TopologyWork& w, Indices& near) {
@@ -106,10 +108,13 @@ void exclude_known_vfs(TopologyWork& w, Indices& near) {
   for (size_t i : near) (w.out.nics[i].is_vf ? vf : pf).push_back(i);
   if (vf.empty() || pf.empty() || covered(w, pf) < covered(w, near)) return;
   for (size_t i : vf)
-    exclude(w.out.nics[i], "vf", "virtual function; the physical functions are visible here too");
+    exclude(
+        w.out.nics[i], "vf",
+        {"virtual function; the physical functions are visible here too", "虚拟功能；物理功能在此同样可见"});
   near = pf;
   w.say("vf_present", Severity::warn,
-        fmt::format("{} virtual functions beside their physical functions", vf.size()));
+        both("{} virtual functions beside their physical functions", "物理功能之外还有 {} 个虚拟功能",
+             vf.size()));
 }
 
 // Most GPUs have one near NIC and a few have several, and nothing tells them apart: the first is a guess.
@@ -134,15 +139,17 @@ void settle_ties(TopologyWork& w, Indices& near) {
   for (size_t i : near) {
     if (drop.count(i))
       exclude(w.out.nics[i], "uncertain",
-              "as near to a GPU as another NIC, while most GPUs have one NIC: link layer and rate are needed "
-              "to tell");
+              {"as near to a GPU as another NIC, while most GPUs have one NIC: link layer and rate are "
+               "needed to tell",
+               "与另一张网卡到 GPU 等距，而多数 GPU 只有一张：需要链路类型和速率才能判断"});
     else
       rest.push_back(i);
   }
   near = rest;
   w.say("tie_unresolved", Severity::warn,
-        "some GPUs have several equally near devices and nothing shown here tells them apart; read state, "
-        "rate and link layer");
+        {"some GPUs have several equally near devices and nothing shown here tells them apart; read state, "
+         "rate and link layer",
+         "部分 GPU 有多个等距设备，此处信息无法区分；请读取状态、速率与链路类型"});
   w.flat = true;
 }
 
@@ -160,7 +167,8 @@ bool other_gpus_nics(TopologyWork& w, const Indices& near, const Indices& far) {
   Indices same;
   for (size_t i : far)
     if (best_class(w.out, i) == LinkClass::sys && members(w, w.group[i], all).size() == slot &&
-        !w.out.nics[i].is_bond && w.out.nics[i].link_layer == w.out.nics[near[0]].link_layer)
+        w.out.nics[i].is_bond == w.out.nics[near[0]].is_bond &&
+        w.out.nics[i].link_layer == w.out.nics[near[0]].link_layer)
       same.push_back(i);
   size_t near_all = near.size();
   for (size_t i = 0; i < w.out.nics.size(); ++i)
@@ -171,11 +179,12 @@ bool other_gpus_nics(TopologyWork& w, const Indices& near, const Indices& far) {
   for (size_t i : same)
     exclude(
         w.out.nics[i], "other-gpu",
-        "SYS to every visible GPU and built like their NICs: it belongs to a GPU that is not visible here");
+        {"SYS to every visible GPU and built like their NICs: it belongs to a GPU that is not visible here",
+         "对每块可见 GPU 都是 SYS，且与它们的网卡同型：属于此处不可见的 GPU"});
   w.say("container_partial_gpus", Severity::warn,
-        fmt::format("{} GPUs are visible but NICs of more: CUDA index 0 is not the first GPU of the host, "
-                    "and positional maps are wrong",
-                    gpus));
+        both("{} GPUs are visible but NICs of more: CUDA index 0 is not the first GPU of the host, and "
+             "positional maps are wrong",
+             "只可见 {} 块 GPU，网卡却更多：CUDA 0 号不是主机第一块 GPU，按位置的映射是错的", gpus));
   return true;
 }
 
@@ -200,7 +209,8 @@ void choose_compute(TopologyWork& w) {
     if (!ib.empty() && ib.size() < cand.size()) {
       for (size_t i : cand)
         if (t.nics[i].link_layer == "Ethernet")
-          exclude(t.nics[i], "management", "an Ethernet port on an InfiniBand host");
+          exclude(t.nics[i], "management",
+                  {"an Ethernet port on an InfiniBand host", "InfiniBand 主机上的以太网口"});
       cand = candidates(w);
     }
     Indices plain;
@@ -209,7 +219,9 @@ void choose_compute(TopologyWork& w) {
     if (!plain.empty() && plain.size() < cand.size()) {
       for (size_t i : cand)
         if (t.nics[i].is_bond)
-          exclude(t.nics[i], "management", "a bond beside plain devices, no nearer to a GPU than they are");
+          exclude(t.nics[i], "management",
+                  {"a bond beside plain devices, no nearer to a GPU than they are",
+                   "与普通设备并存的绑定口，且并不更近"});
       cand = plain;
     }
     choose_far(w, cand);
@@ -217,20 +229,20 @@ void choose_compute(TopologyWork& w) {
   }
   Indices before = near;
   auto layer = [&](size_t i) { return t.nics[i].link_layer; };
-  keep_one_kind(
-      w, near, layer, [](const std::string& a, const std::string&) { return a == "InfiniBand"; }, "storage",
-      "its link layer");
+  keep_one_kind(w, near, layer, [](const std::string& a, const std::string&) { return a == "InfiniBand"; },
+                "storage", {"its link layer", "链路类型"});
   if (near.size() < before.size())
     w.say(
         "tie_ethernet_on_ib", Severity::warn,
-        "some GPUs are as near to an Ethernet port as to their InfiniBand NIC: nearness alone is ambiguous");
+        {"some GPUs are as near to an Ethernet port as to their InfiniBand NIC: nearness alone is ambiguous",
+         "部分 GPU 到以太网口与到 InfiniBand 网卡等距：仅凭距离无法判断"});
   exclude_known_vfs(w, near);
   keep_one_kind(
       w, near, [&](size_t i) { return t.nics[i].rate_gbps; }, [](double a, double b) { return a > b; },
-      "storage", "its rate (Gb/s)");
+      "storage", {"its rate (Gb/s)", "速率（Gb/s）"});
   keep_one_kind(
       w, near, [&](size_t i) { return t.nics[i].hca_type; },
-      [](const std::string& a, const std::string& b) { return a > b; }, "storage", "its type");
+      [](const std::string& a, const std::string& b) { return a > b; }, "storage", {"its type", "型号"});
   exclude_vfs_by_order(w, near, cand);
   settle_ties(w, near);
   bool ties_down = std::any_of(t.nics.begin(), t.nics.end(),
@@ -245,7 +257,8 @@ void choose_compute(TopologyWork& w) {
       }
       if (all && good) {
         w.say("tie_ethernet_on_ib", Severity::warn,
-              "some GPUs are as near to a dead or hidden port as to their NIC: nearness alone is ambiguous");
+              {"some GPUs are as near to a dead or hidden port as to their NIC: nearness alone is ambiguous",
+               "部分 GPU 到失效或隐藏的端口与到其网卡等距：仅凭距离无法判断"});
         break;
       }
     }
@@ -253,23 +266,25 @@ void choose_compute(TopologyWork& w) {
   for (size_t i : near) {
     t.nics[i].usable = true;
     t.nics[i].role = "compute";
-    t.nics[i].reason = fmt::format("{} to its GPU", to_string(best_class(t, i)));
+    t.nics[i].reason = both("{} to its GPU", "与其 GPU 为 {}", to_string(best_class(t, i)));
   }
   if (!w.said("container_partial_gpus")) other_gpus_nics(w, near, far);
-  std::vector<std::pair<std::string, std::string>> verdicts(t.nics.size());
+  std::vector<std::pair<std::string, BothWords>> verdicts(t.nics.size());
   for (size_t i : far) {
-    std::string reason;
+    BothWords reason;
     std::string role = far_role(w, i, reason);
     verdicts[i] = {role, reason};
     if (w.rows_missing)
-      verdicts[i] = {"unknown", "near to none of the GPUs whose rows are shown; rows are missing"};
+      verdicts[i] = {"unknown", BothWords{"near to none of the GPUs whose rows are shown; rows are missing",
+                                          "与已显示各行的 GPU 都不近；有行缺失"}};
   }
   for (size_t i : far)
     if (t.nics[i].role.empty()) exclude(t.nics[i], verdicts[i].first.c_str(), verdicts[i].second);
   for (const auto& n : t.nics)
     if (n.role == "nvswitch-bridge" && !w.said("nvswitch_bridge_present"))
       w.say("nvswitch_bridge_present", Severity::warn,
-            "InfiniBand functions that manage the NVSwitches look like NICs; never list them for EP");
+            {"InfiniBand functions that manage the NVSwitches look like NICs; never list them for EP",
+             "管理 NVSwitch 的 InfiniBand 功能看起来像网卡；切勿列入 EP"});
 }
 
 }  // namespace ep

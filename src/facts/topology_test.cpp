@@ -6,7 +6,6 @@
 
 #include <chrono>
 
-#include "facts/counters.h"
 #include "facts/text_facts.h"
 #include "facts/topology_assign.h"
 
@@ -139,28 +138,6 @@ TEST(Gid, LinkLocalAndAutoconfiguredAddressesAreNotRouted) {
       "eth0\nmlx5_0 1 7 2001:db8::1 v2 eth0\n");
   EXPECT_EQ(t.gid.per_device.at("mlx5_0"), 7);
   EXPECT_TRUE(t.gid.ipv6);
-}
-
-TEST(Counters, TellUnevenAndIdleNics) {
-  std::vector<NicTraffic> t(2);
-  t[0] = {"mlx5_0", true, false, 10u << 20, 0, {}};
-  t[1] = {"mlx5_1", true, false, 0, 0, {}};
-  EXPECT_EQ(judge_evenness(t, {"mlx5_0", "mlx5_1"}).verdict, Verdict::fail);
-  t[1].tx_bytes = 5u << 20;
-  EXPECT_EQ(judge_evenness(t, {"mlx5_0", "mlx5_1"}).verdict, Verdict::warn);
-  t[1].tx_bytes = 10u << 20;
-  EXPECT_EQ(judge_evenness(t, {"mlx5_0", "mlx5_1"}).verdict, Verdict::pass);
-  EXPECT_EQ(judge_evenness(t, {"mlx5_0", "mlx5_9"}).verdict, Verdict::unknown);
-  EXPECT_EQ(judge_evenness({}, {}).verdict, Verdict::unknown);
-}
-
-TEST(Counters, ACounterThatFellIsNotKnown) {
-  CounterSample a{{"mlx5_0", true, false, 100, 100, {{"out_of_sequence", 1}}}},
-      b{{"mlx5_0", true, false, 50, 200, {{"out_of_sequence", 4}}}};
-  auto t = traffic_between(a, b);
-  ASSERT_EQ(t.size(), 1u);
-  EXPECT_FALSE(t[0].known);
-  EXPECT_EQ(t[0].errors.at("out_of_sequence"), 3u);
 }
 
 }  // namespace

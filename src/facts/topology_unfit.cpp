@@ -11,7 +11,7 @@
 
 namespace ep {
 
-void exclude(TopologyNic& n, const char* role, std::string reason) {
+void exclude(TopologyNic& n, const char* role, BothWords reason) {
   n.usable = false;
   n.role = role;
   n.reason = std::move(reason);
@@ -97,11 +97,15 @@ void exclude_without_gid(TopologyWork& w) {
     TopologyNic& n = w.out.nics[i];
     if (!n.role.empty()) continue;
     if (seen[i].missing)
-      exclude(n, "no-gid", "RoCE, and its GID table has no entry in this network namespace");
+      exclude(n, "no-gid",
+              {"RoCE, and its GID table has no entry in this network namespace",
+               "RoCE，但其 GID 表在此网络命名空间中为空"});
     else if (seen[i].table && !seen[i].routable && !seen[i].v2_local)
-      exclude(n, "no-gid", "no RoCE v2 entry in its GID table");
+      exclude(n, "no-gid", {"no RoCE v2 entry in its GID table", "GID 表中没有 RoCE v2 条目"});
     else if (seen[i].table && !seen[i].routable && any_routable)
-      exclude(n, "no-gid", "only link-local GIDs, while others have an address that is routed");
+      exclude(n, "no-gid",
+              {"only link-local GIDs, while others have an address that is routed",
+               "只有链路本地 GID，而其他设备有可路由地址"});
   }
   (void)any_table;
 }
@@ -112,36 +116,45 @@ void exclude_unfit(TopologyWork& w) {
   auto& nics = w.out.nics;
   const Facts& f = w.facts;
   bool any_efa = std::any_of(nics.begin(), nics.end(), is_efa);
-  const auto& listed = f.paste.verbs_listed;
+  const std::set<std::string> listed(f.paste.verbs_listed.begin(), f.paste.verbs_listed.end());
+  bool any_listed =
+      std::any_of(nics.begin(), nics.end(), [&](const TopologyNic& o) { return listed.count(o.name); });
   for (size_t i = 0; i < nics.size(); ++i) {
     TopologyNic& n = nics[i];
     bool near = is_near(best_class(w.out, i));
     if (!w.joined[i]) {
       exclude(n, "unknown",
-              "no distance is shown for it: without a legend it cannot be matched with a column");
+              {"no distance is shown for it: without a legend it cannot be matched with a column",
+               "没有显示其距离：缺少图例时无法与列对应"});
     } else if (n.driver == "none (socket)") {
-      exclude(n, "not-rdma", "a socket network of NCCL, not an RDMA device");
+      exclude(n, "not-rdma",
+              {"a socket network of NCCL, not an RDMA device", "NCCL 的 socket 网络，不是 RDMA 设备"});
     } else if (is_efa(n)) {
-      exclude(n, "efa", "EFA: SRD transport, no IBGDA and no mlx5 verbs");
+      exclude(
+          n, "efa",
+          {"EFA: SRD transport, no IBGDA and no mlx5 verbs", "EFA：SRD 传输，没有 IBGDA，也没有 mlx5 verbs"});
     } else if (sw_mng(f, n)) {
       exclude(n, "nvswitch-bridge",
-              "its vital product data says SW_MNG: it manages NVSwitches, it is no network port");
+              {"its vital product data says SW_MNG: it manages NVSwitches, it is no network port",
+               "其 VPD 写有 SW_MNG：用于管理 NVSwitch，不是网口"});
     } else if (any_efa && !near && (n.link_layer == "InfiniBand" || starts_with(n.name, "ib"))) {
       exclude(n, "nvswitch-bridge",
-              "an InfiniBand function on a host whose network is EFA: ConnectX-7 bridge of the NVSwitches");
+              {"an InfiniBand function on a host whose network is EFA: ConnectX-7 bridge of the NVSwitches",
+               "EFA 主机上的 InfiniBand 功能：NVSwitch 的 ConnectX-7 桥"});
     } else if (auto vendor = other_vendor(n); !vendor.empty()) {
-      exclude(n, "wrong-vendor", vendor + ": no mlx5 direct verbs, IBGDA can't use it");
+      exclude(n, "wrong-vendor",
+              both("{}: no mlx5 direct verbs, IBGDA can't use it",
+                   "{}：不支持 mlx5 直接 verbs，IBGDA 无法使用", vendor));
     } else if (n.state == "down") {
-      exclude(n, "down", "its port is not active");
-    } else if (f.paste.verbs_list_complete && n.named &&
-               std::find(listed.begin(), listed.end(), n.name) == listed.end() &&
-               std::any_of(nics.begin(), nics.end(), [&](const TopologyNic& o) {
-                 return std::find(listed.begin(), listed.end(), o.name) != listed.end();
-               })) {
-      exclude(n, "hidden", "known to sysfs but not to verbs: no uverbs device in this container");
+      exclude(n, "down", {"its port is not active", "端口未激活"});
+    } else if (f.paste.verbs_list_complete && n.named && !listed.count(n.name) && any_listed) {
+      exclude(n, "hidden",
+              {"known to sysfs but not to verbs: no uverbs device in this container",
+               "sysfs 可见而 verbs 不可见：容器内没有 uverbs 设备"});
     } else if (f.host_kind == "live") {
       const RdmaDevice* d = device_of(f, n.name);
-      if (d && d->has_uverbs.ok() && !*d->has_uverbs) exclude(n, "hidden", "no uverbs device node here");
+      if (d && d->has_uverbs.ok() && !*d->has_uverbs)
+        exclude(n, "hidden", {"no uverbs device node here", "此处没有 uverbs 设备节点"});
     }
   }
   exclude_without_gid(w);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <set>
 
@@ -131,13 +132,14 @@ class Cutter {
     std::string shown = source;
     if (mp && std::string_view(r.kind.kind) == "nvidia-smi-topo" && !contains(shown, "-mp"))
       shown += " (-mp)";
-    if (r.gather)
-      for (size_t i = 0; i < pieces.size(); ++i)
-        if (pieces[i].kind == r.kind.kind && pieces[i].source == shown) {
-          pieces[i].text += text + "\n";
-          last_ = i;
-          return;
-        }
+    if (r.gather) {
+      auto [it, fresh] = gathered_.try_emplace({host_, r.kind.kind, shown}, pieces.size());
+      if (!fresh) {
+        pieces[it->second].text += text + "\n";
+        last_ = it->second;
+        return;
+      }
+    }
     pieces.push_back({r.kind.kind, shown, line, text + "\n"});
     last_ = pieces.size() - 1;
   }
@@ -149,6 +151,7 @@ class Cutter {
 
   std::map<std::string, PastedHost>& hosts_;
   std::vector<std::string>& order_;
+  std::map<std::array<std::string, 3>, size_t> gathered_;  // host, kind, source -> piece
   std::string host_;
   size_t last_ = 0;
   int strange_ = 0;

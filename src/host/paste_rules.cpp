@@ -156,10 +156,40 @@ bool lspci_line(const PasteLine& l) {
                   {"controller", "bridge", "Bridge", "Processing accelerators", "System peripheral", "Host"});
 }
 bool lspci_tree_line(const PasteLine& l) {
-  return any_start(l.text, {"-[0", "+-[0", "\\-[0"});
+  return any_start(l.text, {"-[0", "-[", "-+-[", "+-[0", "\\-[0"}) && contains(l.text, "]");
 }
+// "|  +-01.0-[04]----00.0  ...": behind bars and blanks a branch, then a slot or a bus. A table's rule is not
+// one.
 bool lspci_tree_more(const PasteLine& l) {
-  return any_start(l.text, {"-[", "+-", "\\-", "|"});
+  size_t i = l.text.find_first_not_of("| ");
+  if (i == std::string_view::npos) return true;
+  std::string_view t = l.text.substr(i);
+  return t.size() > 2 && any_start(t, {"+-", "\\-", "-["}) && (t[2] == '[' || hex_char(t[2]));
+}
+
+// "mlx5_0 -> ../../devices/pci0000:15/.../infiniband/mlx5_0": ls -l below /sys.
+bool links_line(const PasteLine& l) {
+  return contains(l.text, "devices/pci") && any_part(l.text, {"-> ", "/infiniband/", "/net/"});
+}
+
+bool dkms_line(const PasteLine& l) {
+  size_t colon = l.text.rfind(": ");
+  if (colon == std::string_view::npos || !(contains(l.text, "/") || contains(l.text, ", "))) return false;
+  std::string_view head = l.text.substr(0, colon), state = l.text.substr(colon + 2);
+  bool plain = std::all_of(head.begin(), head.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '/' || c == ',' || c == ' ' || c == '.' || c == '-' || c == '_' ||
+           c == '+' || c == '~' || c == ':';
+  });
+  return plain && any_start(state, {"installed", "added", "built", "broken"}) && l.words.size() <= 16 &&
+         std::any_of(head.begin(), head.end(), digit);
+}
+
+bool uname_line(const PasteLine& l) {
+  if (l.words.size() >= 4 && l.words[0] == "Linux") return contains(l.text, "SMP");
+  if (l.words.size() != 1 || !digit(l.text[0]) || std::count(l.text.begin(), l.text.end(), '.') < 2)
+    return false;
+  return contains(l.text, "-") && any_part(l.text, {"-generic", "-amd64", ".x86_64", ".aarch64", "-aws",
+                                                    "-azure", "-gcp", "-oracle", "-nvidia"});
 }
 
 bool ip_state(std::string_view w) {
@@ -314,8 +344,15 @@ const std::vector<PieceRule> kRules = {
      false,
      false},
     {{"lstopo", "lstopo outline", nullptr}, lstopo_start, lstopo_more, false, false},
-    {{"lspci", "lspci, with or without -nn", nullptr}, lspci_line, lspci_line, false, false},
     {{"lspci-tree", "lspci -tv", nullptr}, lspci_tree_line, lspci_tree_more, false, false},
+    {{"lspci", "lspci, with or without -nn", nullptr}, lspci_line, lspci_line, false, false},
+    {{"sysfs-links", "ls -l of /sys/class/infiniband, /sys/class/net, /sys/bus/pci/devices", nullptr},
+     links_line,
+     links_line,
+     false,
+     true},
+    {{"dkms-status", "dkms status", nullptr}, dkms_line, dkms_line, false, true},
+    {{"uname", "uname -a, uname -r", nullptr}, uname_line, uname_line, false, false},
     {{"pci-numa", "PCI addresses with NUMA nodes", nullptr}, numa_line, numa_line, false, false},
     {{"ip", "ip addr, ip -br addr, ip -br link", nullptr}, ip_line, ip_more, false, false},
     {{"nvidia-smi-query", "nvidia-smi --query-gpu=... --format=csv", nullptr},

@@ -84,6 +84,7 @@ void device_names(Work& w) {
       f.code = "prefix_not_mlx5";
       f.severity = Severity::fail;
       f.title = "one NVSHMEM_HCA_PREFIX cannot cover these device names: " + join(usable, ", ");
+      f.title_zh = "一个 NVSHMEM_HCA_PREFIX 无法涵盖这些设备名：" + join(usable, ", ");
       f.next = "rdma dev set OLD name mlx5_N, or NVSHMEM 3.5.19 and newer";
       w.out.findings.push_back(f);
     } else {
@@ -97,6 +98,7 @@ void device_names(Work& w) {
     f.severity = Severity::fail;
     f.title =
         fmt::format("NVSHMEM {} takes devices named mlx5* only, and no variable changes that", w.out.nvshmem);
+    f.title_zh = fmt::format("NVSHMEM {} 只接受名为 mlx5* 的设备，没有变量能改变这一点", w.out.nvshmem);
     f.next = "rdma dev set OLD name mlx5_N, or NVSHMEM 3.4.5 and newer";
     w.out.findings.push_back(f);
   }
@@ -137,16 +139,17 @@ void mapping(Work& w) {
   if (t.strings.deep_ep.empty()) {
     if (!t.usable().empty())
       w.leave("DEEP_EP_DEVICE_TO_HCA_MAPPING", "0:mlx5_0:1,...",
-              fmt::format("the mapping is {}: {}", to_string(t.mapping.confidence), t.mapping.reason),
-              "无法推导 GPU 与网卡的对应，不输出猜测值");
+              fmt::format("the mapping is {}: {}", to_string(t.mapping.confidence), t.mapping.reason.en),
+              fmt::format("无法推导 GPU 与网卡的对应，不输出猜测值：{}", t.mapping.reason.zh));
     return;
   }
   bool shared_tie = std::any_of(t.findings.begin(), t.findings.end(),
                                 [](const Finding& f) { return f.code == "tie_pair_shared_switch"; });
   w.set("DEEP_EP_DEVICE_TO_HCA_MAPPING", t.strings.deep_ep,
         fmt::format("GPU to NIC by {}{}; read by DeepEP with pull request 466 or epready's hook",
-                    t.mapping.reason, shared_tie ? ", two GPUs tie on two NICs here" : ""),
-        "GPU 与网卡的对应；由带 PR 466 的 DeepEP 或 epready 钩子读取");
+                    t.mapping.reason.en, shared_tie ? ", two GPUs tie on two NICs here" : ""),
+        fmt::format("GPU 与网卡的对应：{}{}；由带 PR 466 的 DeepEP 或 epready 钩子读取", t.mapping.reason.zh,
+                    shared_tie ? "，此处两块 GPU 与两张网卡等距" : ""));
   for (const auto& [gpu, nic] : t.mapping.pairs) w.out.per_rank.emplace_back(gpu, nic + ":1");
   w.leave("NVSHMEM_HCA_PE_MAPPING",
           t.strings.hca_pe_mapping.empty() ? "mlx5_0:1:1,..." : t.strings.hca_pe_mapping,
@@ -180,8 +183,7 @@ void gid(Work& w) {
   std::set<int> values;
   for (const auto& [d, i] : g.per_device) values.insert(i);
   if (g.pin && values.size() == 1) {
-    w.set("NCCL_IB_GID_INDEX", std::to_string(*values.begin()), g.reason,
-          "此 NCCL 版本不会自动选择，且所有设备索引一致");
+    w.set("NCCL_IB_GID_INDEX", std::to_string(*values.begin()), g.reason.en, g.reason.zh);
     return;
   }
   std::string shown;

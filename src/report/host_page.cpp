@@ -123,8 +123,8 @@ class Page {
     t.head = {w_("Severity", "级别"), w_("Finding", "发现"), w_("Cause", "原因"), w_("What to do", "处理")};
     for (const auto& f : in_.findings)
       t.rows.push_back({{std::string(to_string(f.severity)), std::string(to_string(f.severity)), false},
-                        {f.title.empty() ? f.code : f.title, "", false},
-                        {f.cause, "", false},
+                        {f.title.empty() ? f.code : title_of(f, w_.lang), "", false},
+                        {cause_of(f, w_.lang), "", false},
                         {join(f.fix, "; "), "", false}});
     return {"findings", w_("Findings", "发现"), {std::move(t)}};
   }

@@ -59,7 +59,7 @@ Json nics_json(const Topology& t) {
     out.push_back({{"name", n.name},
                    {"usable", n.usable},
                    {"role", n.role},
-                   {"reason", n.reason},
+                   {"reason", n.reason.en},
                    {"address", text_or_null(n.address)},
                    {"netdev", text_or_null(n.netdev)},
                    {"link_layer", text_or_null(n.link_layer)},
@@ -75,10 +75,10 @@ Json mapping_json(const Mapping& m) {
   Json pairs = Json::object(), relation = Json::object(), unmapped = Json::array();
   for (const auto& [g, n] : m.pairs) pairs[std::to_string(g)] = n;
   for (const auto& [g, c] : m.relation) relation[std::to_string(g)] = to_string(c);
-  for (const auto& [g, why] : m.unmapped) unmapped.push_back({{"gpu", g}, {"reason", why}});
+  for (const auto& [g, why] : m.unmapped) unmapped.push_back({{"gpu", g}, {"reason", why.en}});
   return {{"confidence", to_string(m.confidence)},    {"pairs", std::move(pairs)},
           {"unmapped", std::move(unmapped)},          {"relation", std::move(relation)},
-          {"constraint", text_or_null(m.constraint)}, {"reason", m.reason}};
+          {"constraint", text_or_null(m.constraint)}, {"reason", m.reason.en}};
 }
 
 Json host_json(const Topology& t) {
@@ -93,10 +93,13 @@ Json host_json(const Topology& t) {
               {"EP_NIC_NAME", text_or_null(t.strings.ep_nic_name)}};
   Json per = Json::object();
   for (const auto& [d, i] : t.gid.per_device) per[d] = i;
+  Json rest = Json::object();
+  for (const auto& [d, i] : t.gid.not_for_ep) rest[d] = i;
   j["gid"] = {{"needed", t.gid.needed ? Json(*t.gid.needed) : Json(nullptr)},
               {"per_device", std::move(per)},
+              {"not_for_ep", std::move(rest)},
               {"recommend", t.gid.pin ? "pin" : "unset"},
-              {"reason", t.gid.reason}};
+              {"reason", t.gid.reason.en}};
   Json pieces = Json::array();
   for (const auto& p : t.pieces) pieces.push_back({{"kind", p.kind}, {"source", p.source}, {"line", p.line}});
   j["pieces"] = std::move(pieces);

@@ -179,7 +179,7 @@ std::string topology_svg(const Topology& t, Lang lang) {
     first = false;
     y += 18;
     body += fmt::format("<text x=\"{}\" y=\"{}\" font-size=\"11\" fill=\"#9e9e9e\">{} ({}): {}</text>\n",
-                        kGpuX, y, escape(n.name), escape(n.role), escape(n.reason));
+                        kGpuX, y, escape(n.name), escape(n.role), escape(n.reason.in(lang)));
   }
   y += 30;
   return fmt::format(

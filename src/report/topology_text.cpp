@@ -55,7 +55,7 @@ std::string gpu_table(const Topology& t, const Look& look) {
     std::string index = gid == t.gid.per_device.end() ? "-" : std::to_string(gid->second);
     std::string why;
     for (const auto& [i, reason] : t.mapping.unmapped)
-      if (i == g.index) why = reason;
+      if (i == g.index) why = reason.in(look.lang);
     std::string model = g.name.empty() ? (g.sm ? fmt::format("sm_{}", g.sm) : "") : g.name;
     out += fmt::format("{} {} {} {} {}\n", pad(fmt::format("{:>3}", g.index), 4), pad(nic, 18), pad(cls, 6),
                        pad(index, 4), why.empty() ? model : why);
@@ -72,81 +72,11 @@ std::string nic_table(const Topology& t, const Look& look) {
     if (n.rate_gbps > 0) facts += fmt::format(" {:g}G", n.rate_gbps);
     if (!n.state.empty()) facts += " " + n.state;
     if (!n.netdev.empty()) facts += " " + n.netdev;
-    std::string line = fmt::format("{} {} {}{}", pad(n.name, 18), pad(role_word(look, n.role), 16), n.reason,
-                                   facts.empty() ? "" : " [" + facts.substr(1) + "]");
+    if (auto gid = t.gid.not_for_ep.find(n.name); gid != t.gid.not_for_ep.end())
+      facts += fmt::format(" GID {}", gid->second);
+    std::string line = fmt::format("{} {} {}{}", pad(n.name, 18), pad(role_word(look, n.role), 16),
+                                   n.reason.in(look.lang), facts.empty() ? "" : " [" + facts.substr(1) + "]");
     out += look.paint(n.usable ? Style::plain : Style::dim, line) + "\n";
-  }
-  return out;
-}
-
-const char* zh_of(const std::string& code) {
-  static const std::map<std::string, const char*> kZh = {
-      {"sm_unsupported", "GPU 架构不在 DeepEP 支持范围（sm_90、sm_100）"},
-      {"no_rdma", "没有可用的 RDMA 网卡"},
-      {"missing_nic", "部分 GPU 附近没有可用网卡：缺失、未连接或不可见"},
-      {"transport_unsupported_efa", "只有 EFA，IBGDA 无法使用"},
-      {"nvswitch_bridge_present", "管理 NVSwitch 的 InfiniBand 功能不是网卡，不可用于 EP"},
-      {"wrong_vendor", "网卡不支持 mlx5 直接 verbs"},
-      {"ibgda_driver_params_missing",
-       "驱动参数未允许 GPU 直接敲网卡门铃（PeerMappingOverride / EnableStreamMemOPs）"},
-      {"peermem_unavailable", "nvidia_peermem 无法加载"},
-      {"gid_none", "RoCE 设备没有可用的 GID"},
-      {"gpu_nvlink_down", "有 GPU 没有 NVLink"},
-      {"nvlink_incomplete", "GPU 之间 NVLink 不是全互联"},
-      {"p2p_incomplete", "部分 GPU 之间不能直接访问"},
-      {"nic_shared", "网卡少于 GPU，多块 GPU 共用一张网卡"},
-      {"no_near_nic", "没有网卡与 GPU 在同一 PCIe 交换机下"},
-      {"no_legend", "缺少网卡图例，NICn 不是设备名"},
-      {"paste_truncated", "粘贴内容不完整"},
-      {"paste_damaged", "粘贴内容有损坏"},
-      {"topo_flat_phb", "同一插槽内网卡距离相同，无法确定对应"},
-      {"topo_flat_sys", "所有距离都是 SYS，矩阵不含信息"},
-      {"container_partial_gpus", "容器只看到部分 GPU"},
-      {"container_hidden_nics", "部分网卡在此容器没有 verbs 设备"},
-      {"vf_present", "存在虚拟功能（VF）"},
-      {"naming_offset", "设备编号与 GPU 编号不一致"},
-      {"order_reversed", "网卡编号顺序与 GPU 相反"},
-      {"prefix_not_mlx5", "设备名不以 mlx5 开头"},
-      {"tie_pair_shared_switch", "两块 GPU 与同样的网卡等距：按最近选择会都选同一张"},
-      {"tie_ethernet_on_ib", "有以太网口与 InfiniBand 网卡等距"},
-      {"dual_port", "双口网卡"},
-      {"bond_is_mgmt", "绑定口用于管理网"},
-      {"bond_is_compute", "计算网卡是绑定口"},
-      {"gid_not_3", "正确的 GID 索引不是 3"},
-      {"gid_differs_per_host", "各主机的 GID 索引不同"},
-      {"gid_linklocal_only", "只有链路本地地址"},
-      {"gid_ipv6_only", "只有 IPv6 可路由"},
-      {"heterogeneous_names", "各主机的计算网卡名不同"},
-      {"host_differs", "有主机与其他主机不同"},
-      {"mixed_roles", "有 GID 不等于是计算网卡"},
-      {"same_subnet_rails", "多条 rail 在同一子网"},
-      {"numa_off", "固件关闭了 NUMA"},
-      {"driver_cuda_mismatch", "CUDA 版本高于驱动支持的版本"},
-      {"nccl_too_old_for_gin", "NCCL 版本低于 DeepEP V2 要求"},
-      {"nic_state_unknown", "网卡状态未知"},
-      {"mnnvl_domain", "NVLink 域内走 NVLink"},
-      {"piece_contradiction", "不同来源互相矛盾"},
-      {"distance_contradiction", "sysfs 与 nvidia-smi 的距离不一致"}};
-  auto it = kZh.find(code);
-  return it == kZh.end() ? nullptr : it->second;
-}
-
-std::string findings_text(const std::vector<Finding>& findings, const Look& look, bool verbose) {
-  std::string out;
-  for (const auto& f : findings) {
-    if (f.severity == Severity::info && !verbose) continue;
-    std::string title = f.title;
-    if (look.lang == Lang::zh)
-      if (const char* zh = zh_of(f.code)) title = fmt::format("{}（{}）", zh, f.title);
-    out += fmt::format("{} {}\n", severity_mark(look, f.severity),
-                       wrap(fmt::format("{}: {}", f.code, title), look.width - 8, 8));
-    size_t shown = 0;
-    for (const auto& e : f.evidence) {
-      if (e.text.empty() || (!verbose && shown++ >= 3)) continue;
-      out += look.paint(Style::dim, fmt::format("        {}{}: {}", e.source,
-                                                e.line ? fmt::format(":{}", e.line) : "", e.text)) +
-             "\n";
-    }
   }
   return out;
 }
@@ -189,10 +119,11 @@ std::string topology_text(const Topology& t, const Look& look, const TopologyTex
   if (!t.gpus.empty()) {
     out += gpu_table(t, look);
     out += fmt::format("{}: {}{}\n\n", look.tr({"mapping", "对应"}), to_string(t.mapping.confidence),
-                       t.mapping.reason.empty() ? "" : " (" + t.mapping.reason + ")");
+                       t.mapping.reason.empty() ? "" : " (" + t.mapping.reason.in(look.lang) + ")");
   }
   if (!t.nics.empty()) out += nic_table(t, look) + "\n";
-  if (t.gid.needed.value_or(false)) out += wrap(fmt::format("GID: {}", t.gid.reason), look.width, 2) + "\n\n";
+  if (t.gid.needed.value_or(false))
+    out += wrap(fmt::format("GID: {}", t.gid.reason.in(look.lang)), look.width, 2) + "\n\n";
   if (auto s = strings_text(t, look); !s.empty()) out += s + "\n";
   if (auto f = findings_text(t.findings, look, options.verbose); !f.empty()) out += f + "\n";
   return out + verdict_line(look, t);
@@ -214,7 +145,7 @@ std::string topology_hosts_text(const std::vector<Topology>& hosts, const std::v
   for (const auto& t : hosts) {
     std::string bad;
     for (const auto& f : t.findings)
-      if (f.severity == Severity::fail) bad += fmt::format("  {}: {}\n", f.code, f.title);
+      if (f.severity == Severity::fail) bad += fmt::format("  {}: {}\n", f.code, title_of(f, look.lang));
     if (!bad.empty()) out += fmt::format("{}\n{}", t.host_name, bad);
   }
   return out;

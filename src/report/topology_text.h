@@ -17,4 +17,7 @@ std::string topology_text(const Topology& t, const Look& look, const TopologyTex
 std::string topology_hosts_text(const std::vector<Topology>& hosts, const std::vector<Finding>& shared,
                                 const Look& look, const TopologyTextOptions& options = {});
 
+/// Findings with their evidence, three lines of it unless `verbose`; those that only inform need `verbose`.
+std::string findings_text(const std::vector<Finding>& findings, const Look& look, bool verbose);
+
 }  // namespace ep

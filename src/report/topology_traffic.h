@@ -1,4 +1,5 @@
-// Traffic of the NICs between two samples: a bar each, errors that grew, and whether it was even.
+// Traffic of the NICs between two samples: a bar each, where it was read, errors that grew, whether it was
+// even.
 #pragma once
 #include <string>
 #include <vector>
@@ -10,6 +11,8 @@ namespace ep {
 
 std::string traffic_text(const std::vector<NicTraffic>& traffic, const Evenness& evenness, double seconds,
                          const Look& look);
-std::string traffic_json(const std::vector<NicTraffic>& traffic, const Evenness& evenness, double seconds);
+/// `drift`: findings about the GID tables between the first and the last sample.
+std::string traffic_json(const std::vector<NicTraffic>& traffic, const Evenness& evenness, double seconds,
+                         const std::vector<Finding>& drift = {});
 
 }  // namespace ep

@@ -12,7 +12,7 @@ done
 [ -n "$clang" ] || { echo "SKIPPED: no clang++ here"; exit 77; }
 printf '#include <cstddef>\n#include <cstdint>\nextern "C" int LLVMFuzzerTestOneInput(const uint8_t*, size_t) { return 0; }\n' >"$build/probe.cpp"
 "$clang" -fsanitize=fuzzer "$build/probe.cpp" -o "$build/probe" 2>/dev/null || { echo "SKIPPED: $clang has no libFuzzer"; exit 77; }
-cat >"$build/embedded.cpp" <<'CPP'
+[ -e "$build/embedded.cpp" ] || cat >"$build/embedded.cpp" <<'CPP'
 #include "base/embedded.h"
 namespace ep {
 static const EmbeddedFile kRows[] = {{nullptr, nullptr, nullptr}};
@@ -20,19 +20,24 @@ const EmbeddedFile* const kEmbeddedFiles = kRows;
 const unsigned long kNumEmbeddedFiles = 0;
 }
 CPP
-compile() { # source file, object; only when something is newer
-  if [ ! -e "$2" ] || [ -n "$(find "$source/src/base" "$source/src/host" "$source/src/facts" "$1" -newer "$2" \( -name '*.h' -o -path "$1" \) | head -n 1)" ]; then
-    "$clang" -std=c++20 -O1 -g1 -DFMT_HEADER_ONLY=1 "-I$source/src" -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined -c "$1" -o "$2.tmp"
-    mv "$2.tmp" "$2"
-  fi
-}
+# Pairs of source and object that are older than a source or any header; compiled as many at a time as there are cores.
+launcher=
+command -v ccache >/dev/null 2>&1 && launcher=ccache
+newest=$(find "$source/src/base" "$source/src/host" "$source/src/facts" -name '*.h' -newer "$build/headers.seen" 2>/dev/null | head -n 1)
+[ -e "$build/headers.seen" ] || newest=all
+touch "$build/headers.new"
 set --
+: >"$build/todo"
 for f in "$source"/src/base/*.cpp "$source"/src/host/*.cpp "$source"/src/facts/*.cpp "$build/embedded.cpp" "$source/test/fuzz/$name.cpp"; do
   case $f in *_test.cpp) continue ;; esac
   o=$build/$(basename "$(dirname "$f")")_$(basename "$f").o
-  compile "$f" "$o"
+  if [ -n "$newest" ] || [ ! -e "$o" ] || [ -n "$(find "$f" -newer "$o")" ]; then printf '%s %s\n' "$f" "$o" >>"$build/todo"; fi
   set -- "$@" "$o"
 done
+flags="-std=c++20 -O1 -gline-tables-only -DFMT_HEADER_ONLY=1 -I$source/src -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined"
+# shellcheck disable=SC2016
+xargs -r -P "${EPREADY_JOBS:-$(nproc)}" -n 2 sh -c "$launcher $clang $flags"' -c "$0" -o "$1.tmp" && mv "$1.tmp" "$1"' <"$build/todo"
+mv "$build/headers.new" "$build/headers.seen"
 "$clang" -fsanitize=address,undefined,fuzzer "$@" -lsodium -lpthread -o "$build/$name"
 code=0
 "$build/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=8192 -print_final_stats=1 \

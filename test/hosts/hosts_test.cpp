@@ -180,6 +180,28 @@ INSTANTIATE_TEST_SUITE_P(Hosts, Golden, ::testing::ValuesIn(items(fs::path(EP_SO
                            return s;
                          });
 
+// A Chinese sentence for every English one: findings, reasons of roles, mapping and GIDs.
+void check_chinese(const Topology& t) {
+  auto chinese = [](const std::string& s) {
+    return std::any_of(s.begin(), s.end(), [](unsigned char c) { return c >= 0xe4 && c <= 0xe9; });
+  };
+  for (const auto& f : t.findings) {
+    EXPECT_TRUE(chinese(f.title_zh)) << f.code << ": " << f.title;
+    EXPECT_EQ(f.cause.empty(), f.cause_zh.empty()) << f.code;
+  }
+  for (const auto& n : t.nics) EXPECT_TRUE(chinese(n.reason.zh)) << n.name << ": " << n.reason.en;
+  if (!t.mapping.reason.empty()) EXPECT_TRUE(chinese(t.mapping.reason.zh)) << t.mapping.reason.en;
+  for (const auto& [gpu, why] : t.mapping.unmapped) EXPECT_TRUE(chinese(why.zh)) << why.en;
+  if (!t.gid.reason.empty()) EXPECT_TRUE(chinese(t.gid.reason.zh)) << t.gid.reason.en;
+}
+
+TEST(Goldens, SayEverythingInChineseToo) {
+  for (const auto& dir : items(fs::path(EP_SOURCE_DIR) / "test/hosts")) {
+    SCOPED_TRACE(dir.filename().string());
+    check_chinese(ask(dir).main);
+  }
+}
+
 TEST(Goldens, AreAllThere) {
   EXPECT_GE(items(fs::path(EP_SOURCE_DIR) / "test/hosts").size(), 40u);
 }

@@ -1,0 +1,68 @@
+// Readers of pasted outputs about kernel modules: dkms status, uname, ofed_info.
+#include <algorithm>
+
+#include "base/text.h"
+#include "facts/text_host.h"
+#include "host/paste.h"
+
+namespace ep {
+namespace {
+
+// More than any host has; the rest of a longer text is not kept.
+constexpr size_t kMaxDkms = 512;
+
+bool release_word(std::string_view w) {
+  return w.size() >= 5 && w[0] >= '1' && w[0] <= '9' && contains(w, ".") &&
+         std::count(w.begin(), w.end(), '.') >= 1;
+}
+
+}  // namespace
+
+// "nvidia/580.95.05, 6.8.0-79-generic, x86_64: installed", before dkms 3 "nvidia,
+// 535.54.03, 5.15.0-76-generic, x86_64: installed", and without a kernel while only added.
+void read_dkms_status(std::string_view text, const std::string& source, Facts& facts) {
+  for (std::string_view raw : lines(text)) {
+    std::string line = clean_pasted_line(raw);
+    size_t colon = line.rfind(": ");
+    if (colon == std::string::npos || facts.kernel.dkms.size() >= kMaxDkms) continue;
+    std::vector<std::string_view> f;
+    for (auto part : split(std::string_view(line).substr(0, colon), ',')) f.push_back(trim(part));
+    auto words = split_ws(std::string_view(line).substr(colon + 1));
+    DkmsModule m;
+    if (size_t slash = f[0].find('/'); slash != std::string_view::npos) {
+      m.name = f[0].substr(0, slash);
+      m.version = f[0].substr(slash + 1);
+      f.erase(f.begin());
+    } else if (f.size() >= 2) {
+      m.name = f[0];
+      m.version = f[1];
+      f.erase(f.begin(), f.begin() + 2);
+    }
+    if (m.name.empty() || m.version.empty() || words.empty()) continue;
+    if (!f.empty()) m.kernel = f[0];
+    if (f.size() > 1) m.arch = f[1];
+    m.state = known(std::string(words[0]), source);
+    facts.kernel.dkms.push_back(std::move(m));
+  }
+  facts.kernel.dkms_readable = known(true, source);
+}
+
+void read_uname(std::string_view text, const std::string& source, Facts& facts) {
+  for (std::string_view raw : lines(text)) {
+    std::string line = clean_pasted_line(raw);
+    auto words = split_ws(line);
+    // -a: "Linux NAME RELEASE #1 SMP ...", else the release alone.
+    size_t at = words.size() >= 4 && words[0] == "Linux" ? 2 : 0;
+    if (words.empty() || !release_word(words[at]) || facts.os.kernel_release.ok()) continue;
+    facts.os.kernel_release = known(std::string(words[at]), source);
+  }
+}
+
+void read_ofed_info(std::string_view text, const std::string& source, Facts& facts) {
+  std::string line = clean_pasted_line(text.substr(0, text.find('\n')));
+  std::string_view v = trim(line);
+  if (ends_with(v, ":")) v.remove_suffix(1);
+  if (!v.empty() && !facts.ofed_version.ok()) facts.ofed_version = known(std::string(v), source);
+}
+
+}  // namespace ep
