@@ -236,6 +236,11 @@ void read_nvidia_smi_text(std::string_view text, const std::string& source, Fact
       in_fabric = false;
       continue;
     }
+    if (starts_with(t, "MIG ") && contains(t, "UUID: MIG-") &&
+        !facts.gpus.empty()) {  // an instance, below its GPU
+      facts.gpus.back().mig_mode = known<std::string>("Enabled", source);
+      continue;
+    }
     if (q_index >= 0) {
       size_t colon = t.find(':');
       std::string_view key = trim(t.substr(0, colon)),

@@ -31,6 +31,7 @@ void map_gpus(TopologyWork& w);        // topology_map.cpp
 void choose_gids(TopologyWork& w);     // topology_gid.cpp
 void judge_gpus(TopologyWork& w);      // topology_judge.cpp: compute capability, NVLink, MNNVL
 void judge_names(TopologyWork& w);     // topology_judge.cpp: naming, order, NUMA, state, software
+void judge_software(TopologyWork& w);  // topology_software.cpp: driver switches, versions, dkms
 void write_strings(Topology& t);       // topology.cpp
 
 /// Best class of a NIC over the GPUs whose distances are known; unknown when none is.

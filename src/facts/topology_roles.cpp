@@ -117,6 +117,36 @@ void exclude_known_vfs(TopologyWork& w, Indices& near) {
              vf.size()));
 }
 
+// People name netdevs after what they carry: storage0, mgmt1, bond_nfs. Only where the others serve as many
+// GPUs.
+void exclude_by_netdev(TopologyWork& w, Indices& near) {
+  struct Word {
+    const char* part;
+    const char* role;
+    Text why;
+  };
+  static constexpr Word kWords[] = {
+      {"stor", "storage", {"its netdev is named after storage", "其网络设备以存储命名"}},
+      {"nfs", "storage", {"its netdev is named after storage", "其网络设备以存储命名"}},
+      {"mgmt", "management", {"its netdev is named after management", "其网络设备以管理命名"}},
+      {"oob", "management", {"its netdev is named after management", "其网络设备以管理命名"}},
+      {"front", "management", {"its netdev is named after the front end", "其网络设备以前端命名"}}};
+  Indices rest;
+  std::vector<std::pair<size_t, const Word*>> out;
+  for (size_t i : near) {
+    auto word = std::find_if(std::begin(kWords), std::end(kWords),
+                             [&](const Word& x) { return icontains(w.out.nics[i].netdev, x.part); });
+    if (word == std::end(kWords))
+      rest.push_back(i);
+    else
+      out.emplace_back(i, word);
+  }
+  if (out.empty() || covered(w, rest) < covered(w, near)) return;
+  for (auto [i, word] : out)
+    exclude(w.out.nics[i], word->role, {std::string(word->why.en), std::string(word->why.zh)});
+  near = rest;
+}
+
 // Most GPUs have one near NIC and a few have several, and nothing tells them apart: the first is a guess.
 void settle_ties(TopologyWork& w, Indices& near) {
   std::vector<Indices> of_gpu(w.out.gpus.size());
@@ -236,6 +266,7 @@ void choose_compute(TopologyWork& w) {
         "tie_ethernet_on_ib", Severity::warn,
         {"some GPUs are as near to an Ethernet port as to their InfiniBand NIC: nearness alone is ambiguous",
          "部分 GPU 到以太网口与到 InfiniBand 网卡等距：仅凭距离无法判断"});
+  exclude_by_netdev(w, near);
   exclude_known_vfs(w, near);
   keep_one_kind(
       w, near, [&](size_t i) { return t.nics[i].rate_gbps; }, [](double a, double b) { return a > b; },

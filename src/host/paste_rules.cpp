@@ -222,6 +222,9 @@ bool csv_more(const PasteLine& l) {
 bool smi_list_line(const PasteLine& l) {
   return starts_with(l.text, "GPU ") && contains(l.text, "(UUID");
 }
+bool smi_list_more(const PasteLine& l) {
+  return smi_list_line(l) || (starts_with(l.text, "MIG ") && contains(l.text, "UUID: MIG-"));
+}
 bool smi_table_start(const PasteLine& l) {
   return starts_with(l.text, "|") && contains(l.text, "NVIDIA-SMI");
 }
@@ -360,7 +363,7 @@ const std::vector<PieceRule> kRules = {
      csv_more,
      false,
      false},
-    {{"nvidia-smi-list", "nvidia-smi -L", nullptr}, smi_list_line, smi_list_line, false, false},
+    {{"nvidia-smi-list", "nvidia-smi -L", nullptr}, smi_list_line, smi_list_more, false, false},
     {{"nvidia-smi", "nvidia-smi", "nvidia-smi"}, smi_table_start, smi_table_more, false, false},
     {{"nvidia-smi-q", "nvidia-smi -q", "nvidia-smi-q"}, smi_q_start, smi_q_more, true, false},
     {{"nvidia-params", "/proc/driver/nvidia/params", nullptr}, params_start, params_more, false, false},
