@@ -214,5 +214,35 @@ TEST(Pieces, ThatContradictEachOtherAreFindings) {
   EXPECT_TRUE(finds(facts(std::string(sample("nvidia-smi-topo")) + "\n" + other), "piece_contradiction"));
 }
 
+TEST(ManyHosts, FilesOfOneHostComeTogetherAndTheOddOneIsNamed) {
+  std::string topo = sample("nvidia-smi-topo"), other = replace_all(topo, "mlx5_0", "mlx5_4");
+  auto pasted = take_apart({{"node1-topo.txt", topo},
+                            {"node2-topo.txt", topo},
+                            {"node3-topo.txt", other},
+                            {"node3-ibdev2netdev.txt", "mlx5_4 port 1 ==> eth4 (Up)\n"}});
+  ASSERT_EQ(pasted.size(), 3u);
+  std::vector<Facts> facts;
+  std::vector<Topology> hosts;
+  for (const auto& h : pasted) {
+    facts.push_back(facts_of_paste(h, h.name));
+    hosts.push_back(read_topology(facts.back()));
+  }
+  EXPECT_EQ(hosts[2].host_name, "node3");
+  EXPECT_EQ(hosts[2].nics.at(0).netdev, "eth4");
+  std::string odd;
+  for (const auto& f : compare_hosts(hosts, facts))
+    if (f.code == "heterogeneous_names") odd = f.title;
+  EXPECT_NE(odd.find("node3"), std::string::npos) << odd;
+}
+
+TEST(ManyHosts, PromptsInOneTextMakeHosts) {
+  std::string topo = sample("nvidia-smi-topo");
+  auto pasted = take_apart({{"paste.txt", "root@a1:~# nvidia-smi topo -m\n" + topo +
+                                              "((vllm-0.11) ) [me@a2 ~]$ nvidia-smi topo -m\n" + topo}});
+  ASSERT_EQ(pasted.size(), 2u);
+  EXPECT_EQ(pasted[0].name, "a1");
+  EXPECT_EQ(pasted[1].name, "a2");
+}
+
 }  // namespace
 }  // namespace ep

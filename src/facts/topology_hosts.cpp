@@ -16,7 +16,7 @@ using Values = std::vector<std::pair<std::string, std::string>>;  // host, value
 // The hosts whose value is not the most frequent one; the first seen wins a tie.
 struct Split {
   bool differs = false, even = false;
-  std::string common;
+  std::string common, holder;    // holder: who has the common value, when it is one host alone
   std::vector<std::string> odd;  // "node7: 28.41"
 };
 
@@ -31,6 +31,8 @@ Split split_values(const Values& values) {
     if (!v.empty() && (s.common.empty() || count[v] > count[s.common])) s.common = v;
   s.even = std::count_if(count.begin(), count.end(),
                          [&](const auto& c) { return c.second == count[s.common]; }) > 1;
+  for (const auto& [h, v] : values)
+    if (v == s.common && count[v] == 1) s.holder = h;
   for (const auto& [h, v] : values)
     if (!v.empty() && v != s.common) s.odd.push_back(fmt::format("{}: {}", h, v));
   return s;
@@ -52,7 +54,7 @@ void compare(std::vector<Finding>& out, const char* code, Severity severity, Tex
   f.title_zh = title.zh;
   f.cause = advice.en;
   f.cause_zh = advice.zh;
-  f.evidence.push_back({"most hosts", 0, s.common});
+  f.evidence.push_back({s.holder.empty() ? "most hosts" : s.holder, 0, s.common});
   for (const auto& o : s.odd)
     if (f.evidence.size() < 12)
       f.evidence.push_back({o.substr(0, o.find(": ")), 0, o.substr(o.find(": ") + 2)});

@@ -93,7 +93,9 @@ void judge_sm(TopologyWork& w) {
   std::string bad, why;
   for (const auto& g : t.gpus)
     if (g.sm > 0 && (g.sm < 90 || g.sm >= 110)) {
-      bad = fmt::format("sm_{}{}", g.sm, g.name.empty() ? "" : " (" + g.name + ")");
+      // Concluded from link counts: the generation is only bounded.
+      const char* bound = starts_with(g.sm_source, "NV") ? " or older" : "";
+      bad = fmt::format("sm_{}{}{}", g.sm, bound, g.name.empty() ? "" : " (" + g.name + ")");
       why = g.sm_source;
     }
   if (!bad.empty()) {

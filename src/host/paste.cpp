@@ -26,18 +26,22 @@ bool any_start(std::string_view line, std::initializer_list<std::string_view> he
   return std::any_of(heads.begin(), heads.end(), [&](std::string_view h) { return starts_with(line, h); });
 }
 
-// "root@node7:~# nvidia-smi topo -mp" -> node7; empty when the line is no prompt.
+// "root@node7:~# nvidia-smi topo -mp" -> node7, also behind "(env)" and "[": "((vllm) ) [me@node7 ~]$"; empty
+// when the line is no prompt.
 std::string prompt_host(std::string_view t) {
-  if (starts_with(t, "[")) t.remove_prefix(1);
-  if (starts_with(t, "(")) {
-    size_t close = t.find(')');
-    if (close != std::string_view::npos) t = trim(t.substr(close + 1));
-  }
   size_t at = t.find('@');
-  if (at == std::string_view::npos || at == 0 || at > 32 || t.find(' ') < at) return {};
-  size_t end = t.find_first_of(": ]", at);
-  size_t mark = t.find_first_of("#$", at);
-  if (end == std::string_view::npos || mark == std::string_view::npos || mark < end || mark - end > 120)
+  if (at == std::string_view::npos || at == 0 || at > 80) return {};
+  size_t from = t.find_last_of(" [()$#", at);
+  from = from == std::string_view::npos ? 0 : from + 1;
+  std::string_view before = trim(t.substr(0, from));
+  bool user = from < at && std::all_of(t.begin() + long(from), t.begin() + long(at), [](unsigned char c) {
+                return std::isalnum(c) || c == '_' || c == '-' || c == '.';
+              });
+  // In front stand environments in brackets, or the mark of a fenced line: no words.
+  bool front = before.empty() || before[0] == '(' || before == "[" || before == "$";
+  size_t end = t.find_first_of(": ]", at), mark = t.find_first_of("#$", at);
+  if (!user || !front || end == std::string_view::npos || mark == std::string_view::npos || mark < end ||
+      mark - end > 120)
     return {};
   return std::string(t.substr(at + 1, end - at - 1));
 }
@@ -317,6 +321,23 @@ std::vector<PastedHost> take_apart(const std::vector<std::pair<std::string, std:
   for (const auto& [key, sources] : sources_of_kind) {
     std::string kind = key.substr(key.find('\n') + 1);
     for (auto& [s, h] : hosts_by_file_name({{kind, sources}}, families)) by_file.emplace(s, h);
+  }
+  // "node3-ibstat.txt" beside several "nodeN-topo.txt" belongs to node3, though it is the only ibstat.
+  std::set<std::string> names;
+  for (const auto& [s, h] : by_file)
+    if (!h.empty()) names.insert(h);
+  for (const auto& [source, text] : texts) {
+    if (by_file.count(source)) continue;
+    auto words = stem_tokens(source);
+    std::string owner;
+    for (const auto& n : names) {
+      auto own = stem_tokens(n);
+      bool all = std::all_of(own.begin(), own.end(), [&](const std::string& w) {
+        return std::find(words.begin(), words.end(), w) != words.end();
+      });
+      if (all && n.size() > owner.size()) owner = n;
+    }
+    if (!owner.empty()) by_file[source] = owner;
   }
   std::map<std::string, PastedHost> hosts;
   std::vector<std::string> order;
