@@ -214,6 +214,62 @@ TEST(Pieces, ThatContradictEachOtherAreFindings) {
   EXPECT_TRUE(finds(facts(std::string(sample("nvidia-smi-topo")) + "\n" + other), "piece_contradiction"));
 }
 
+// The same table in the dresses that people paste it in.
+TEST(Dresses, AreTakenOffAndTheAnswerIsTheSame) {
+  std::string plain = replace_all(replace_all(sample("nvidia-smi-topo"), "\x1b[4m", ""), "\x1b[0m", "");
+  auto want = read_topology(facts(plain));
+  ASSERT_EQ(want.mapping.pairs.at(0), "mlx5_0");
+  auto each = [&](auto change) {
+    std::string out;
+    for (auto l : lines(plain)) out += change(std::string(l)) + "\n";
+    return out;
+  };
+  int n = 0;
+  const std::pair<const char*, std::string> dresses[] = {
+      {"log", each([&](const std::string& l) {
+         return "2026-11-30T10:00:0" + std::to_string(n++ % 10) + "Z INFO [rank0] " + l;
+       })},
+      {"compose", each([](const std::string& l) { return "worker-0  | " + l; })},
+      {"json", "{\"level\": \"info\", \"topo\": \"" +
+                   replace_all(replace_all(replace_all(sample("nvidia-smi-topo"), "\t", "\\t"), "\n", "\\n"),
+                               "\x1b", "\\u001b") +
+                   "\"}\n"},
+      {"mail", each([](const std::string& l) { return "> " + l; })},
+      {"indented", each([](const std::string& l) { return "      " + l; })},
+      {"windows", replace_all(plain, "\n", "\r\n")},
+      {"markdown", each([](const std::string& l) {
+         if (l.find('\t') == l.npos) return l;
+         return "| " + replace_all(l, "\t", " | ") + " |";
+       })},
+      {"one line", [&] {
+         std::string out;
+         for (auto l : lines(plain)) out += std::string(trim(replace_all(std::string(l), "\t", " "))) + " ";
+         return out + "\n";
+       }()}};
+  for (const auto& [name, text] : dresses) {
+    SCOPED_TRACE(name);
+    auto t = read_topology(facts(text));
+    EXPECT_EQ(t.gpus.size(), want.gpus.size());
+    EXPECT_EQ(t.gpu_nic, want.gpu_nic);
+    EXPECT_EQ(t.gpu_gpu, want.gpu_gpu);
+    EXPECT_EQ(t.mapping.pairs, want.mapping.pairs);
+    EXPECT_EQ(t.verdict, want.verdict);
+  }
+}
+
+// What has no dress is not undressed.
+TEST(Dresses, LeaveOrdinaryListingsAlone) {
+  std::string netdevs;
+  for (int i = 0; i < 8; ++i)
+    netdevs += "mlx5_" + std::to_string(i) + " port 1 ==> eth" + std::to_string(i) + " (Up)\n";
+  EXPECT_EQ(facts(netdevs).rdma.size(), 8u);
+  std::string pci;
+  for (int i = 0; i < 8; ++i)
+    pci += "1" + std::to_string(i) +
+           ":00.0 Ethernet controller: Mellanox Technologies MT2910 Family [ConnectX-7]\n";
+  EXPECT_EQ(facts(pci).pci.size(), 8u);
+}
+
 TEST(ManyHosts, FilesOfOneHostComeTogetherAndTheOddOneIsNamed) {
   std::string topo = sample("nvidia-smi-topo"), other = replace_all(topo, "mlx5_0", "mlx5_4");
   auto pasted = take_apart({{"node1-topo.txt", topo},

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "host/paste_forms.h"
 #include "host/paste_rules.h"
 
 namespace ep {
@@ -194,29 +195,6 @@ std::string without_digits(const std::string& s) {
   return out;
 }
 
-// Mail and web quotes: most lines start with '>'. Taken off as often as it is so.
-std::string unquote(std::string text) {
-  for (int round = 0; round < 4; ++round) {
-    size_t quoted = 0, filled = 0;
-    auto all = lines(text);
-    for (auto l : all) {
-      filled += !trim(l).empty();
-      quoted += starts_with(l, ">");
-    }
-    if (filled < 2 || quoted * 10 < filled * 8) break;
-    std::string out;
-    for (auto l : all) {
-      if (starts_with(l, "> "))
-        l.remove_prefix(2);
-      else if (starts_with(l, ">"))
-        l.remove_prefix(1);
-      out += std::string(l) + "\n";
-    }
-    text = std::move(out);
-  }
-  return text;
-}
-
 // Which host a file belongs to, when several files hold the same kind under names that differ by more than
 // form.
 std::map<std::string, std::string> hosts_by_file_name(
@@ -299,7 +277,7 @@ std::vector<PastedHost> take_apart(const std::vector<std::pair<std::string, std:
   std::vector<std::pair<std::string, std::string>> texts;
   std::map<std::string, int> families;
   for (const auto& [source, text] : given) {
-    texts.emplace_back(source, unquote(text));
+    texts.emplace_back(source, plain_paste(text));
     ++families[without_digits(source)];
   }
   // First pass: which kinds each file holds, to see hosts in file names.
