@@ -174,7 +174,7 @@ TEST(Pieces, ATreeOfLspciGivesPathsLikeSysfs) {
       EXPECT_EQ(p.path,
                 (std::vector<std::string>{"pci0000:16", "0000:16:01.0", "0000:17:00.0", "0000:18:00.0"}));
   auto t = read_topology(f);
-  EXPECT_EQ(t.gpu_nic[0][0], LinkClass::pxb) << "each behind a downstream port of its own";
+  EXPECT_EQ(t.gpu_nic[0][0], LinkClass::pix) << "one switch, each behind a downstream port of its own";
   EXPECT_TRUE(t.strings.deep_ep.empty()) << "an address is no device name";
 }
 

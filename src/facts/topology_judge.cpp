@@ -51,7 +51,8 @@ void conclude_sm(TopologyWork& w, const NvlinkView& v) {
   if (v.max > 0 && (v.max <= 4 || (v.max <= 6 && full && t.gpus.size() > 4))) {
     sm = 80;
     why = fmt::format("NV{} links: no Hopper or Blackwell board has so few", v.max);
-  } else if (v.max == 12 && full && t.gpus.size() > 2) {
+  } else if (v.max == 12 && full && (t.gpus.size() > 2 || w.said("container_partial_gpus"))) {
+    // Two alone may be H100 joined by a bridge; two of a board with more NICs are not.
     sm = 80;
     why = "NV12 between all GPUs: the A100's link count";
   }

@@ -236,7 +236,9 @@ bool smi_q_start(const PasteLine& l) {
          (starts_with(l.text, "GPU ") && l.words.size() == 2 && pci_like(l.words[1]));
 }
 bool smi_q_more(const PasteLine& l) {
-  return smi_q_start(l) || (l.raw.size() > l.text.size() && (contains(l.text, " : ") || l.raw[0] == ' '));
+  return smi_q_start(l) ||
+         any_start(l.text, {"Timestamp  ", "Driver Version  ", "CUDA Version  ", "Attached GPUs  "}) ||
+         (l.raw.size() > l.text.size() && (contains(l.text, " : ") || l.raw[0] == ' '));
 }
 
 bool collect_key(const PasteLine& l) {

@@ -3,6 +3,7 @@
 #include "plan/env.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <random>
