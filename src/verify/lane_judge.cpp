@@ -77,9 +77,9 @@ class Judge {
     const Evenness e = judge_evenness(c_.traffic, expected);
     std::string seen;
     for (const auto& t : c_.traffic)
-      if (t.known)
+      if (t.known())
         seen += fmt::format("{}{} {:.2f} GB", seen.empty() ? "" : ", ", t.name, double(t.tx_bytes) * 1e-9);
-    add("lane.nics", title, "path", {e.verdict, e.reason}, "port counters", seen,
+    add("lane.nics", title, "path", {e.verdict, e.reason.in(w_.lang)}, "port counters", seen,
         e.verdict == Verdict::pass ? "" : "epready topology --watch");
   }
 

@@ -28,7 +28,7 @@ std::vector<NicTraffic> even_traffic(uint64_t bytes, int busy = 8) {
   for (int i = 0; i < 8; ++i) {
     NicTraffic t;
     t.name = "mlx5_" + std::to_string(i);
-    t.known = true;
+    t.source = ByteSource::port;
     t.tx_bytes = t.rx_bytes = i < busy ? bytes : 0;
     out.push_back(t);
   }
