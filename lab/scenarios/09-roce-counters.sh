@@ -80,7 +80,7 @@ says "no NIC carried more than 1 MB"
 
 say "drift: the address of a rail moves while somebody watches, and between two snapshots"
 vm 'epready snapshot -o /root/before.snap >/dev/null 2>&1'
-expect 3 'NO_COLOR=1 epready topology --watch --interval 0.5 --run "sleep 1; ip addr add 198.18.20.1/24 dev rail0; ip addr del 198.18.10.1/24 dev rail0; ip addr add 198.18.10.1/24 dev rail0; ip addr del 198.18.20.1/24 dev rail0; sleep 2"'
+expect 3 'NO_COLOR=1 epready topology --watch --interval 0.5 --run "sleep 1; ip addr add 198.18.20.1/24 dev rail0; ip addr del 198.18.10.1/24 dev rail0; sleep 2"'
 says "gid_drift"
 says "the right GID index moved from 1 to 2"
 vm 'epready snapshot -o /root/after.snap >/dev/null 2>&1'

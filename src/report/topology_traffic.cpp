@@ -48,7 +48,7 @@ std::string nic_line(const NicTraffic& t, uint64_t most, double seconds, const L
 
 std::string traffic_text(const std::vector<NicTraffic>& traffic, const Evenness& e, double seconds,
                          const Look& look) {
-  uint64_t most = 1;
+  uint64_t most = 1u << 20;  // a bar for nothing but noise would mislead
   for (const auto& t : traffic) most = std::max(most, total(t));
   std::string out =
       look.paint(Style::bold, fmt::format("{} {:>10} {:>10} {:>10}\n", pad(look.tr({"NIC", "网卡"}), 18),
