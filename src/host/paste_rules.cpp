@@ -213,7 +213,10 @@ bool csv_start(const PasteLine& l) {
                 any_part(l.text, {"pci.bus_id", "driver_version", "memory.", "compute_cap", "uuid", "name"});
   bool row = l.words.size() >= 3 && ends_with(l.words[0], ",") &&
              number(l.words[0].substr(0, l.words[0].size() - 1)) && any_part(l.text, {"NVIDIA", "Tesla"});
-  return header || row;
+  // --query-gpu=index,pci.bus_id without a header
+  bool address = l.words.size() == 2 && ends_with(l.words[0], ",") && pci_like(l.words[1]) &&
+                 number(l.words[0].substr(0, l.words[0].size() - 1));
+  return header || row || address;
 }
 bool csv_more(const PasteLine& l) {
   return contains(l.text, ", ") && (digit(l.text[0]) || contains(l.text, "NVIDIA"));
