@@ -72,6 +72,12 @@ std::string unescape(std::string text) {
   return out;
 }
 
+bool label(std::string_view t) {
+  for (std::string_view head : {"GPU", "NIC", "mlx5_"})
+    if (starts_with(t, head) && t.size() > head.size() && digit(t[head.size()])) return true;
+  return false;
+}
+
 // Length of the time or source that a log puts before every line; digits differ, so they are masked.
 size_t log_prefix(const std::vector<std::string_view>& all) {
   auto same = [](char a, char b) { return a == b || (digit(a) && digit(b)); };
@@ -99,8 +105,8 @@ size_t log_prefix(const std::vector<std::string_view>& all) {
   bool time = starts_with(mask, "0000-00-00") || starts_with(mask, "[0000-00-00") ||
               starts_with(mask, "0000/00/00") || starts_with(mask, "00:00:00") || starts_with(mask, "[pod/");
   size_t bar = p.find("| ");
-  bool named =
-      bar != p.npos && bar > 0 && p.find('|') == bar && std::isalnum(static_cast<unsigned char>(p[0]));
+  bool named = bar != p.npos && bar > 0 && p.find('|') == bar &&
+               std::isalnum(static_cast<unsigned char>(p[0])) && !label(p);
   if (!time && !named) return 0;
   if (!time) return bar + 2;
   return end + 1;
@@ -121,11 +127,6 @@ std::string without_log_prefix(std::string text) {
   return out;
 }
 
-bool label(std::string_view t) {
-  for (std::string_view head : {"GPU", "NIC", "mlx5_"})
-    if (starts_with(t, head) && t.size() > head.size() && digit(t[head.size()])) return true;
-  return false;
-}
 bool link_class(std::string_view t) {
   for (std::string_view c : {"X", "PIX", "PXB", "PHB", "NODE", "SYS", "SOC"})
     if (t == c) return true;
