@@ -297,5 +297,27 @@ TEST(Facts, ToolsThatFailAreNotAbsent) {
   EXPECT_TRUE(contains(f.driver.cuda_version.why, "limit"));
 }
 
+TEST(Dkms, StateIsReadFromItsFolderAndTheKernelsTree) {
+  SnapshotData d;
+  d.complete = true;
+  const std::string dkms = "/var/lib/dkms/", kernel = "6.8.0-79-generic";
+  d.file(dkms + "nvidia/580.95.05/" + kernel + "/x86_64/module/nvidia.ko.zst", "");
+  d.file("/lib/modules/" + kernel + "/updates/dkms/nvidia.ko.zst", "");
+  d.link(dkms + "nvidia/kernel-" + kernel + "-x86_64", "580.95.05/" + kernel + "/x86_64");
+  d.file(dkms + "gdrdrv/2.5.1/" + kernel + "/x86_64/module/gdrdrv.ko", "");
+  d.link(dkms + "mlnx-ofed-kernel/24.10/source", "/usr/src/mlnx-ofed-kernel-24.10");
+  Facts f = read_facts(*host_of(std::move(d), "x"));
+  EXPECT_TRUE(*f.kernel.dkms_readable);
+  ASSERT_EQ(f.kernel.dkms.size(), 3u);
+  std::map<std::string, std::string> state;
+  for (const auto& m : f.kernel.dkms) state[m.name + " " + m.kernel] = *m.state;
+  EXPECT_EQ(state["nvidia " + kernel], "installed");
+  EXPECT_EQ(state["gdrdrv " + kernel], "built");
+  EXPECT_EQ(state["mlnx-ofed-kernel "], "added");
+  SnapshotData none;
+  none.complete = true;
+  EXPECT_EQ(read_facts(*host_of(std::move(none), "x")).kernel.dkms_readable.known, Known::absent);
+}
+
 }  // namespace
 }  // namespace ep

@@ -43,6 +43,11 @@ std::string role_word(const Look& look, const std::string& role) {
   return role;
 }
 
+std::string confidence_word(const Look& look, Confidence c) {
+  if (look.lang != Lang::zh) return std::string(to_string(c));
+  return c == Confidence::derived ? "推导" : c == Confidence::convention ? "惯例" : "无";
+}
+
 std::string gpu_table(const Topology& t, const Look& look) {
   std::string out = look.paint(Style::bold, look.tr({"GPU  NIC                class  GID  model\n",
                                                      "GPU  网卡               距离   GID  型号\n"}));
@@ -118,8 +123,9 @@ std::string topology_text(const Topology& t, const Look& look, const TopologyTex
   out += "\n";
   if (!t.gpus.empty()) {
     out += gpu_table(t, look);
-    out += fmt::format("{}: {}{}\n\n", look.tr({"mapping", "对应"}), to_string(t.mapping.confidence),
-                       t.mapping.reason.empty() ? "" : " (" + t.mapping.reason.in(look.lang) + ")");
+    out +=
+        fmt::format("{}: {}{}\n\n", look.tr({"mapping", "对应"}), confidence_word(look, t.mapping.confidence),
+                    t.mapping.reason.empty() ? "" : " (" + t.mapping.reason.in(look.lang) + ")");
   }
   if (!t.nics.empty()) out += nic_table(t, look) + "\n";
   if (t.gid.needed.value_or(false))
