@@ -63,7 +63,9 @@ class Work {
   std::thread thread_;
 };
 
+// The NICs that should carry EP: the mapping's, else those fit for it; none known: all are looked at.
 std::vector<std::string> expected_nics(const Topology& t) {
+  if (t.mapping.pairs.empty()) return t.usable();
   std::vector<std::string> out;
   for (const auto& [gpu, nic] : t.mapping.pairs)
     if (std::find(out.begin(), out.end(), nic) == out.end()) out.push_back(nic);
