@@ -20,24 +20,33 @@ const EmbeddedFile* const kEmbeddedFiles = kRows;
 const unsigned long kNumEmbeddedFiles = 0;
 }
 CPP
+# The sources behind a target: pastes need few of them.
+case $name in
+paste_fuzz)
+  sources="$source/src/base/result.cpp $source/src/base/text.cpp $source/src/base/version.cpp"
+  for f in "$source"/src/host/paste.cpp "$source"/src/host/paste_forms.cpp "$source"/src/host/paste_rules.cpp \
+    "$source"/src/facts/text_*.cpp "$source"/src/facts/topology*.cpp; do
+    case $f in *topology_hosts.cpp) ;; *) sources="$sources $f" ;; esac
+  done
+  ;;
+*) sources="$(echo "$source"/src/base/*.cpp "$source"/src/host/*.cpp "$source"/src/facts/*.cpp) $build/embedded.cpp" ;;
+esac
 # Pairs of source and object that are older than a source or any header; compiled as many at a time as there are cores.
 launcher=
 command -v ccache >/dev/null 2>&1 && launcher=ccache
-newest=$(find "$source/src/base" "$source/src/host" "$source/src/facts" -name '*.h' -newer "$build/headers.seen" 2>/dev/null | head -n 1)
-[ -e "$build/headers.seen" ] || newest=all
-touch "$build/headers.new"
 set --
 : >"$build/todo"
-for f in "$source"/src/base/*.cpp "$source"/src/host/*.cpp "$source"/src/facts/*.cpp "$build/embedded.cpp" "$source/test/fuzz/$name.cpp"; do
+for f in $sources "$source/test/fuzz/$name.cpp"; do
   case $f in *_test.cpp) continue ;; esac
   o=$build/$(basename "$(dirname "$f")")_$(basename "$f").o
-  if [ -n "$newest" ] || [ ! -e "$o" ] || [ -n "$(find "$f" -newer "$o")" ]; then printf '%s %s\n' "$f" "$o" >>"$build/todo"; fi
+  if [ ! -e "$o" ] || [ -n "$(find "$source/src/base" "$source/src/host" "$source/src/facts" "$f" -newer "$o" \( -name '*.h' -o -path "$f" \) | head -n 1)" ]; then
+    printf '%s %s\n' "$f" "$o" >>"$build/todo"
+  fi
   set -- "$@" "$o"
 done
 flags="-std=c++20 -O1 -gline-tables-only -DFMT_HEADER_ONLY=1 -I$source/src -fsanitize=address,undefined,fuzzer-no-link -fno-sanitize-recover=undefined"
 # shellcheck disable=SC2016
 xargs -r -P "${EPREADY_JOBS:-$(nproc)}" -n 2 sh -c "$launcher $clang $flags"' -c "$0" -o "$1.tmp" && mv "$1.tmp" "$1"' <"$build/todo"
-mv "$build/headers.new" "$build/headers.seen"
 "$clang" -fsanitize=address,undefined,fuzzer "$@" -lsodium -lpthread -o "$build/$name"
 code=0
 "$build/$name" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=2048 -max_len=8192 -print_final_stats=1 \
