@@ -141,19 +141,6 @@ std::string version_word(std::string_view v) {
 
 }  // namespace
 
-std::map<std::string, long long> parse_registry_dwords(std::string_view text) {
-  std::map<std::string, long long> out;
-  std::string s = replace_all(std::string(text), "\"", "");
-  for (auto part : split(s, ';')) {
-    size_t eq = part.find('=');
-    if (eq == std::string_view::npos) continue;
-    auto v = parse_int(trim(part.substr(eq + 1)));
-    std::string key(trim(part.substr(0, eq)));
-    if (v && !key.empty()) out[key] = *v;
-  }
-  return out;
-}
-
 std::string address_of_name(std::string_view name) {
   for (std::string_view head : {"roce", "ib", "rdma", "en", "wl"})
     if (starts_with(name, head)) {
@@ -357,33 +344,6 @@ void read_ip(std::string_view text, const std::string& source, Facts& facts) {
       continue;
     }
     if (current && (w[0] == "inet" || w[0] == "inet6")) current->ips.emplace_back(w[1]);
-  }
-}
-
-// The driver has about seventy.
-constexpr size_t kMaxParams = 1024;
-
-void read_driver_params(std::string_view text, const std::string& source, Facts& facts) {
-  for (std::string_view raw : lines(text)) {
-    std::string line = clean_pasted_line(raw);
-    size_t colon = line.find(':');
-    if (colon == std::string::npos) continue;
-    std::string key(trim(std::string_view(line).substr(0, colon)));
-    std::string value = replace_all(std::string(trim(std::string_view(line).substr(colon + 1))), "\"", "");
-    if (key.empty() || key.size() > 64 ||
-        !std::all_of(key.begin(), key.end(), [](unsigned char c) { return std::isalnum(c); }))
-      continue;
-    if (facts.driver.options.size() >= kMaxParams) break;
-    ModuleOption o;
-    o.name = "NVreg_" + key;
-    o.live = known(value, source);
-    if (key == "RegistryDwords") facts.driver.registry_dwords = parse_registry_dwords(value);
-    auto it = std::find_if(facts.driver.options.begin(), facts.driver.options.end(),
-                           [&](const ModuleOption& m) { return m.name == o.name; });
-    if (it == facts.driver.options.end())
-      facts.driver.options.push_back(std::move(o));
-    else if (!it->live.ok())
-      it->live = o.live;
   }
 }
 

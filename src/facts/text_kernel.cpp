@@ -1,5 +1,7 @@
-// Readers of pasted outputs about kernel modules: dkms status, uname, ofed_info.
+// Readers of pasted outputs about the kernel and its modules: parameters of the NVIDIA driver, dkms status,
+// uname, ofed_info.
 #include <algorithm>
+#include <cctype>
 
 #include "base/text.h"
 #include "facts/text_host.h"
@@ -17,6 +19,46 @@ bool release_word(std::string_view w) {
 }
 
 }  // namespace
+
+std::map<std::string, long long> parse_registry_dwords(std::string_view text) {
+  std::map<std::string, long long> out;
+  std::string s = replace_all(std::string(text), "\"", "");
+  for (auto part : split(s, ';')) {
+    size_t eq = part.find('=');
+    if (eq == std::string_view::npos) continue;
+    auto v = parse_int(trim(part.substr(eq + 1)));
+    std::string key(trim(part.substr(0, eq)));
+    if (v && !key.empty()) out[key] = *v;
+  }
+  return out;
+}
+
+// The driver has about seventy.
+constexpr size_t kMaxParams = 1024;
+
+void read_driver_params(std::string_view text, const std::string& source, Facts& facts) {
+  for (std::string_view raw : lines(text)) {
+    std::string line = clean_pasted_line(raw);
+    size_t colon = line.find(':');
+    if (colon == std::string::npos) continue;
+    std::string key(trim(std::string_view(line).substr(0, colon)));
+    std::string value = replace_all(std::string(trim(std::string_view(line).substr(colon + 1))), "\"", "");
+    if (key.empty() || key.size() > 64 ||
+        !std::all_of(key.begin(), key.end(), [](unsigned char c) { return std::isalnum(c); }))
+      continue;
+    if (facts.driver.options.size() >= kMaxParams) break;
+    ModuleOption o;
+    o.name = "NVreg_" + key;
+    o.live = known(value, source);
+    if (key == "RegistryDwords") facts.driver.registry_dwords = parse_registry_dwords(value);
+    auto it = std::find_if(facts.driver.options.begin(), facts.driver.options.end(),
+                           [&](const ModuleOption& m) { return m.name == o.name; });
+    if (it == facts.driver.options.end())
+      facts.driver.options.push_back(std::move(o));
+    else if (!it->live.ok())
+      it->live = o.live;
+  }
+}
 
 // "nvidia/580.95.05, 6.8.0-79-generic, x86_64: installed", before dkms 3 "nvidia,
 // 535.54.03, 5.15.0-76-generic, x86_64: installed", and without a kernel while only added.
