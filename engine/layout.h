@@ -38,6 +38,7 @@ struct Shape {
   int32_t hidden = 7168;
   int32_t experts = 256;
   int32_t topk = 8;
+  int32_t meta_align = 64;  // see meta_bytes
   Dtype dtype = Dtype::kBf16;
   int32_t tokens[kMaxRanks] = {};
 
@@ -50,8 +51,9 @@ struct Shape {
   }
   /// Scales of a row, padded with zeros to whole vectors (7168 values: 56 scales, 224 bytes, no padding).
   EP_HD size_t scale_row_bytes() const { return round_up(scale_groups() * sizeof(float), kVectorBytes); }
-  /// One metadata record, see `Meta`; whole 64-byte lines so that a record never shares a line with another.
-  EP_HD size_t meta_bytes() const { return round_up(8 + 8 * static_cast<size_t>(topk), 64); }
+  /// One metadata record, see `Meta`. On CPUs whole 64-byte lines, so that no two records share one; on GPUs
+  /// whole vectors, because every byte crosses the link.
+  EP_HD size_t meta_bytes() const { return round_up(8 + 8 * static_cast<size_t>(topk), meta_align); }
   /// All that travels for one token to one rank.
   EP_HD size_t record_bytes() const { return row_bytes() + scale_row_bytes() + meta_bytes(); }
   EP_HD size_t row_vectors() const { return row_bytes() / kVectorBytes; }

@@ -15,6 +15,8 @@ inline constexpr int kCountWords = kMaxGpuRanks / 2;  // two 16-bit counts in th
 inline constexpr int kMaxTokensPerCta = 8192;         // counts of one block must fit 16 bits
 inline constexpr int kAuxWarps = 4;     // warps of a dispatch block that count tokens and send metadata
 inline constexpr int kExpertWarps = 2;  // and that count experts
+inline constexpr int kDispatchThreads = 832;
+inline constexpr int kMaxPushWarps = 8, kStreamThreads = 832;
 inline constexpr size_t kControlBytes = size_t{2} << 20;
 
 /// Protocol steps that use epochs of their own; also the vocabulary of timeouts.
@@ -38,6 +40,7 @@ struct Control {
   uint64_t expert[kMaxGpuRanks][kMaxExperts];
   uint32_t hist[kMaxExperts];         // local selections of each expert, summed over blocks
   uint32_t ticket;                    // blocks that have added theirs
+  uint32_t claim[2];                  // rows of a streamed combine that are claimed, in turns of launches
   uint32_t abort;                     // set by the first block that gives up; all others follow
   uint32_t epoch[kPhases][kMaxCtas];  // of dispatch under kPhaseCounts, of combine under kPhaseReady
 };
@@ -60,6 +63,8 @@ enum Stamp {
   kStampDrained,
   kStampFlags,
   kStampSent,
+  kStampRouted,     // destinations of the block's tokens are known
+  kStampAnnounced,  // the last flags are out
   kStampCount = 8
 };
 
@@ -68,15 +73,16 @@ struct Tiling {
   int ctas = 0;
   int warps = 0;      // that move rows
   int stages = 0;     // ring of each warp (bulk path)
-  int ahead = 0;      // stages that are loaded before the counts are in
+  int ahead = 0;      // dispatch: warps that load a piece before the counts are in
   int lag = 1;        // stores of this many stages may still be reading when the next load is issued
+  int own = 0;        // dispatch: warps that copy this rank's own rows; 0: the moving warps do that too
   int seg_bytes = 0;  // a row is moved in pieces of this size
   int segs = 0;
   int stage_bytes = 0;
-  int table_tokens = 0;  // most tokens of one block
+  int table_tokens = 0;      // most tokens of one block
+  int share = 0, extra = 0;  // tokens of a block of this rank; the first `extra` blocks have one more
   // Streamed combine: warps that add, and their rings.
   int adders = 0, add_stages = 0, add_seg_bytes = 0, add_segs = 0, add_stage_bytes = 0;
-  int chunk = 0;  // rows of a block that are pushed between two flags
   size_t smem = 0;
 };
 
@@ -87,9 +93,10 @@ EP_HD inline size_t table_bytes(int tokens, int ranks) {
          (ranks * (sizeof(uint64_t) + sizeof(float) + sizeof(int32_t)) + sizeof(int32_t));
 }
 
-/// Divides expert ids without a division instruction: exact for ids below 4096.
+/// Divides without a division instruction: exact for ids below 4096 and for indices below 2^17.
 struct ExpertMap {
-  uint64_t magic_wide = 0, magic_narrow = 0;  // ceil(2^32 / experts of a rank)
+  uint32_t magic_wide = 0, magic_narrow = 0;  // ceil(2^31 / experts of a rank)
+  uint32_t magic_topk = 0;                    // ceil(2^32 / topk), for indices of a block's selections
   int32_t wide = 0;                           // ids below belong to ranks with one expert more
   int32_t extra = 0;
 };

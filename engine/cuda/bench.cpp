@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "breakdown.h"
 #include "cases.h"
 #include "failure.h"
 #include "json.h"
 #include "measure.h"
+#include "outcome.h"
 #include "peers.h"
 #include "verify.h"
 
@@ -119,53 +121,6 @@ void measure_ceilings(Bench& b) {
        rows * s.combine_row_bytes(), b.load_ceiling, b.load_what);
 }
 
-/// Device timestamps of one dispatch: for each step, the last block relative to the first start.
-void add_breakdown(Bench& b, bool combine) {
-  const int blocks = combine ? b.rank.combine_tile(b.options.combine).ctas : b.rank.dispatch_tile().ctas;
-  const size_t words = static_cast<size_t>(blocks) * kStampCount;
-  const Buffer stamps(words * 8);
-  std::vector<uint64_t> host(words);
-  std::vector<std::vector<double>> steps(6);
-  for (int i = 0; i < 15; ++i) {
-    EP_CUDA(cudaMemsetAsync(stamps.as(), 0, words * 8, b.rank.stream()));
-    b.meter.run(
-        {1, 0, !b.options.warm, false}, [] {},
-        [&] {
-          if (combine)
-            b.rank.combine(b.options.combine, false, stamps.as<uint64_t>());
-          else
-            b.rank.dispatch(false, stamps.as<uint64_t>());
-        },
-        [] {});
-    EP_CUDA(cudaMemcpy(host.data(), stamps.as(), words * 8, cudaMemcpyDeviceToHost));
-    uint64_t start = ~uint64_t{0};
-    for (int c = 0; c < blocks; ++c)
-      start = std::min(start, host[static_cast<size_t>(c) * kStampCount + kStampStart]);
-    for (int k = 0; k < 6; ++k) {
-      double last = 0;
-      for (int c = 0; c < blocks; ++c) {
-        const uint64_t at = host[static_cast<size_t>(c) * kStampCount + static_cast<size_t>(k)];
-        if (at >= start) last = std::max(last, static_cast<double>(at - start) * 1e-3);
-      }
-      steps[static_cast<size_t>(k)].push_back(last);
-    }
-  }
-  const char* dispatch_names[] = {"blocks started", "counts known",       "first rows stored",
-                                  "rows drained",   "peers' rows landed", "counts sent"};
-  const bool streamed = combine && b.rank.resolve(b.options.combine) == CombineMode::kStream;
-  const char* pull_names[] = {"blocks started", "peers ready", "first rows here", "", "rows added", ""};
-  const char* stream_names[] = {"blocks started", "rows known", "first rows added",
-                                "rows pushed",    "rows added", ""};
-  const char** combine_names = streamed ? stream_names : pull_names;
-  for (size_t k = 0; k < 6; ++k) {
-    const Summary s = summarize(max_over_ranks(b.rank.group().gather_samples(steps[k])));
-    const char* name = combine ? combine_names[k] : dispatch_names[k];
-    if (*name != 0)
-      b.report.notes.push_back(
-          {std::string(combine ? "combine" : "dispatch") + " us until " + name, fixed(s.median, 2)});
-  }
-}
-
 void sweep_sms(Bench& b) {
   const Tuning dispatch = b.options.dispatch_tuning(), combine = b.options.combine_tuning();
   double full[2] = {0, 0};
@@ -276,8 +231,8 @@ BenchReport bench_shape(Rank& rank, Meter& meter, const Options& o, const Shape&
   report.notes.push_back({"provider", name_of(o.provider)});
   for (const auto& doubt : gate.doubts) report.notes.push_back({"doubt", doubt});
   for (const auto& stop : gate.stop) report.notes.push_back({"gate", stop});
-  add_breakdown(b, false);
-  add_breakdown(b, true);
+  add_breakdown(rank, meter, o, report, false);
+  add_breakdown(rank, meter, o, report, true);
   if (shape.max_tokens >= 1024) sweep_sms(b);
   const auto median = [&](const char* name, const char* mode) {
     for (const auto& p : report.phases) {
@@ -299,26 +254,44 @@ std::vector<Shape> shapes_of(const Options& o) {
 }  // namespace
 
 int case_bench(Group& group, const Options& o) {
-  const GateResult gate = pass_gate(group, o);
   const auto shapes = shapes_of(o);
-  Rank rank(group, setup_of(o, shapes));
-  Meter meter(rank);
+  const bool writes = group.rank() == 0;
+  std::vector<std::string> documents;
+  const auto write_json = [&] {
+    if (!writes || !o.json || documents.empty()) return;
+    const bool several = shapes.size() > 1;
+    for (size_t i = 0; i < documents.size(); ++i)
+      std::printf("%s%s", !several ? "" : i == 0 ? "[\n" : ",\n", documents[i].c_str());
+    std::fputs(several ? "]\n" : "", stdout);
+    std::fflush(stdout);
+    note_written();
+  };
+  size_t at = 0;
   bool good = true;
-  if (group.rank() == 0 && !o.json) std::fputs(to_text(gate).c_str(), stdout);
-  for (size_t i = 0; i < shapes.size(); ++i) {
-    const BenchReport report = bench_shape(rank, meter, o, shapes[i], gate);
-    good = good && report.verdict() != "FAIL";
-    if (group.rank() != 0) continue;
-    if (!o.json) {
+  try {
+    const GateResult gate = pass_gate(group, o);
+    Rank rank(group, setup_of(o, shapes));
+    Meter meter(rank);
+    if (writes && !o.json) std::fputs(to_text(gate).c_str(), stdout);
+    for (; at < shapes.size(); ++at) {
+      const BenchReport report = bench_shape(rank, meter, o, shapes[at], gate);
+      good = good && report.verdict() != "FAIL";
+      if (!writes) continue;
+      if (o.json) {
+        documents.push_back(to_json(report));
+        continue;
+      }
       std::fputs(to_text(report).c_str(), stdout);
       for (const auto& [name, value] : report.notes) std::printf("# %s: %s\n", name.c_str(), value.c_str());
-    } else {
-      const bool several = shapes.size() > 1;
-      std::printf("%s%s%s", several ? (i == 0 ? "[\n" : ",\n") : "", to_json(report).c_str(),
-                  several && i + 1 == shapes.size() ? "]\n" : "");
+      std::fflush(stdout);
     }
-    std::fflush(stdout);
+  } catch (const Failure& f) {  // what was measured is kept, what failed is said
+    note_failure(group.rank(), f);
+    if (at < shapes.size()) documents.push_back(to_json(failed_report(o, shapes[at], first_failure())));
+    write_json();
+    throw;
   }
+  write_json();
   return good ? 0 : 1;
 }
 
@@ -345,6 +318,7 @@ void for_combinations(const std::vector<std::vector<int>>& lists, F each) {
 }  // namespace
 
 int case_tune(Group& group, const Options& o) {
+  if (o.json) throw Failure(2, "tune writes no JSON: leave --json out");
   const auto shapes = shapes_of(o);
   Rank rank(group, setup_of(o, shapes));
   Meter meter(rank);
@@ -360,10 +334,11 @@ int case_tune(Group& group, const Options& o) {
     const auto line = [&](const char* op, const Tiling& t, const Summary& s) {
       if (!chief) return;
       std::printf(
-          "%-9s %5d tokens  %s  %3d SMs %2d warps %2d stages lag %d ahead %d seg %5d  median %7.2f min %7.2f "
-          "p95 %7.2f us%s\n",
+          "%-9s %5d tokens  %s  %3d SMs %2d warps %2d stages lag %d ahead %d own %d seg %5d adders %d x %d  "
+          "median %7.2f min %7.2f p95 %7.2f us%s\n",
           op, shape.max_tokens, ep::engine::name_of(shape.dtype), t.ctas, t.warps, t.stages, t.lag, t.ahead,
-          t.seg_bytes, s.median, s.min, s.p95, report.mismatches > 0 ? "  WRONG" : "");
+          t.own, t.seg_bytes, t.adders, t.add_stages, s.median, s.min, s.p95,
+          report.mismatches > 0 ? "  WRONG" : "");
       std::fflush(stdout);
     };
     const auto attempt = [&](const Tuning& d, const Tuning& c, bool combine) {
@@ -379,15 +354,22 @@ int case_tune(Group& group, const Options& o) {
       line(combine ? "combine" : "dispatch", combine ? rank.combine_tile(o.combine) : rank.dispatch_tile(),
            s);
     };
+    const std::vector<int> choose = {-1};
     for_combinations({or_zero(o.sms), or_zero(o.warps), or_zero(o.stages), or_zero(o.lag), or_zero(o.seg),
-                      or_zero(o.unroll), or_zero(o.ahead)},
+                      or_zero(o.unroll), o.ahead.empty() ? choose : o.ahead, o.own.empty() ? choose : o.own},
                      [&](const std::vector<int>& v) {
-                       attempt({v[0], v[1], v[2], v[3], v[4], v[5], v[6]}, {v[0], 0, 0, 0, 0, 0, 0}, false);
+                       Tuning d, c;
+                       c.ctas = d.ctas = v[0], d.warps = v[1], d.stages = v[2], d.lag = v[3];
+                       d.seg_bytes = v[4], d.unroll = v[5], d.ahead = v[6], d.own = v[7];
+                       attempt(d, c, false);
                      });
     for_combinations({or_zero(o.sms), or_zero(o.combine_warps), or_zero(o.combine_stages),
-                      or_zero(o.combine_lag), or_zero(o.combine_seg), or_zero(o.adders)},
+                      or_zero(o.combine_seg), or_zero(o.adders)},
                      [&](const std::vector<int>& v) {
-                       attempt({v[0], 0, 0, 0, 0, 0, 0}, {v[0], v[1], v[2], v[3], v[4], v[5], 0}, true);
+                       Tuning d, c;
+                       d.ctas = c.ctas = v[0], c.warps = v[1], c.stages = v[2], c.seg_bytes = v[3];
+                       c.adders = v[4];
+                       attempt(d, c, true);
                      });
   }
   return 0;

@@ -6,7 +6,9 @@
 #include "bench_report.h"
 #include "cases.h"
 #include "failure.h"
+#include "json.h"
 #include "measure.h"
+#include "outcome.h"
 
 namespace ep::engine::gpu {
 
@@ -21,7 +23,12 @@ int case_ceiling(Group& group, const Options& o) {
   Plan plan;
   plan.iters = std::min(o.iters, 20);
   plan.warmup = 3;
-  if (chief) {
+  const bool table = chief && !o.json;
+  Json json;
+  json.begin_object().value("schema", "epready.engine.ceiling/1").value("tool", "epready-engine-gpu");
+  json.value("case", "ceiling").value("engine", "cuda").value("ranks", group.size()).value("verdict", "PASS");
+  json.begin_array("rows");
+  if (table) {
     std::fputs(to_text(gate).c_str(), stdout);
     std::printf(
         "# GB/s (1e9) per direction of one rank, by bytes moved and multiprocessors; slowest rank, median\n");
@@ -48,15 +55,19 @@ int case_ceiling(Group& group, const Options& o) {
             else
               meter.move_plain(static_cast<Probe>(way.probe), sms, bytes);
           });
-          if (chief) {
+          const double gbps = PhaseResult::rate(static_cast<double>(bytes), t.median);
+          json.begin_object().value("means", way.name).value("direction", both ? "all" : "one way");
+          json.value("sms", way.probe < 0 ? 0 : sms).value("bytes", bytes).value("time_us", t.median);
+          json.value("time_p95_us", t.p95).value("time_min_us", t.min).value("gbps", gbps).end_object();
+          if (table) {
             std::printf("  %-14s %-9s %5d %12zu %10.1f %10.1f\n", way.name, both ? "all" : "one way",
-                        way.probe < 0 ? 0 : sms, bytes, t.median,
-                        PhaseResult::rate(static_cast<double>(bytes), t.median));
+                        way.probe < 0 ? 0 : sms, bytes, t.median, gbps);
           }
         }
       }
     }
   }
+  json.end_array();
   if (group.size() == 2) {
     const Buffer ns(8);
     constexpr int kRounds = 1000;
@@ -64,14 +75,21 @@ int case_ceiling(Group& group, const Options& o) {
     rank.finish();
     uint64_t host = 0;
     EP_CUDA(cudaMemcpy(&host, ns.as(), 8, cudaMemcpyDeviceToHost));
-    if (chief)
+    json.value("flag_round_trip_us", static_cast<double>(host) * 1e-3 / kRounds);
+    if (table)
       std::printf("# flag round trip %.2f us (%d rounds)\n", static_cast<double>(host) * 1e-3 / kRounds,
                   kRounds);
   }
   const Summary nothing = meter.time(plan, [&] { empty(rank.stream()); });
   plan.graph = true;
   const Summary in_graph = meter.time(plan, [&] { empty(rank.stream()); });
-  if (chief)
+  json.value("empty_kernel_us", nothing.median).value("empty_kernel_in_graph_us", in_graph.median);
+  json.end_object();
+  if (chief && o.json) {
+    std::printf("%s\n", json.text().c_str());
+    note_written();
+  }
+  if (table)
     std::printf("# empty kernel between events: %.2f us in a stream, %.2f us in a graph\n", nothing.median,
                 in_graph.median);
   return 0;

@@ -6,7 +6,9 @@
 
 #include "cases.h"
 #include "failure.h"
+#include "json.h"
 #include "measure.h"
+#include "outcome.h"
 #include "verify.h"
 
 namespace ep::engine::gpu {
@@ -29,6 +31,7 @@ RankSetup setup_of(const Options& o, const std::vector<Shape>& shapes) {
 Shape shape_of(const Options& o, int tokens) {
   Shape s = o.shape;
   s.ranks = static_cast<int>(o.devices.size());
+  s.meta_align = kVectorBytes;
   s.max_tokens = tokens;
   set_tokens(s, o.pattern);
   for (int r = 0; r < s.ranks; ++r) s.max_tokens = std::max(s.max_tokens, s.tokens[r]);
@@ -46,8 +49,10 @@ std::string first_text(Group& group, const std::string& mine) {
 namespace {
 
 /// One shape, everything compared byte for byte. Empty when right.
-std::string check_once(Rank& rank, const Shape& shape, Pattern pattern, uint64_t seed) {
+/// `rows`: received rows that were compared.
+std::string check_once(Rank& rank, const Shape& shape, Pattern pattern, uint64_t seed, uint64_t& rows) {
   Verifier v(rank, shape, pattern, seed, true);
+  rows = v.rows();
   v.poison_dispatch();
   rank.dispatch();
   std::string wrong = v.compare_dispatch();
@@ -127,20 +132,73 @@ std::string describe(const Shape& s, Pattern pattern) {
 
 }  // namespace
 
+namespace {
+
+/// As the CPU engine's, see README.md. `problems`: of each shape, empty when right.
+std::string check_json(const Rank& rank, const std::vector<CheckShape>& list,
+                       const std::vector<Shape>& shapes, const std::vector<std::string>& problems,
+                       uint64_t rows, int wrong) {
+  const char* path = rank.setup().path == Path::kBulk ? "bulk" : "plain";
+  Json json;
+  json.begin_object().value("schema", "epready.engine.check/1").value("tool", "epready-engine-gpu");
+  json.value("case", "check").value("engine", "cuda").value("verdict", wrong == 0 ? "PASS" : "FAIL");
+  json.value("provider", name_of(rank.setup().provider)).begin_array("rows");
+  for (size_t i = 0; i < list.size(); ++i) {
+    const Shape& s = shapes[i];
+    json.begin_object().value("ranks", s.ranks).value("num_tokens", s.max_tokens).value("hidden", s.hidden);
+    json.value("num_experts", s.experts).value("num_topk", s.topk);
+    json.value("dtype", ep::engine::name_of(s.dtype));
+    json.value("pattern", ep::engine::name_of(list[i].pattern)).value("copy", path);
+    if (problems[i].empty())
+      json.null("problem");
+    else
+      json.value("problem", problems[i]);
+    json.value("verdict", problems[i].empty() ? "PASS" : "FAIL").end_object();
+  }
+  json.end_array().begin_object("checks").value("rows_checked", rows).value("mismatches", wrong);
+  json.end_object().end_object();
+  return json.text() + "\n";
+}
+
+/// The result of a case that proves and has no table.
+void write_proof(const Options& o, const std::string& wrong, int done) {
+  Json json;
+  json.begin_object().value("schema", "epready.engine.proof/1").value("tool", "epready-engine-gpu");
+  json.value("case", o.case_name).value("engine", "cuda").value("verdict", wrong.empty() ? "PASS" : "FAIL");
+  json.value("passed", done);
+  if (wrong.empty())
+    json.null("problem");
+  else
+    json.value("problem", wrong);
+  json.end_object();
+  std::printf("%s\n", json.text().c_str());
+  note_written();
+}
+
+}  // namespace
+
 int case_check(Group& group, const Options& o) {
   const auto list = check_shapes(o, group.size());
   std::vector<Shape> shapes;
   for (const auto& c : list) shapes.push_back(shape_of_check(o, c));
   Rank rank(group, setup_of(o, shapes));
+  const bool writes = group.rank() == 0;
+  std::vector<std::string> problems;
+  uint64_t rows = 0;
   int wrong_count = 0;
   for (size_t i = 0; i < list.size(); ++i) {
-    const std::string wrong = check_once(rank, shapes[i], list[i].pattern, o.seed + i);
+    uint64_t mine = 0;
+    const std::string wrong = check_once(rank, shapes[i], list[i].pattern, o.seed + i, mine);
+    for (const uint64_t n : group.gather(mine)) rows += n;
     wrong_count += !wrong.empty();
-    if (group.rank() == 0 && !wrong.empty()) {
+    problems.push_back(wrong);
+    if (writes && !o.json && !wrong.empty())
       std::printf("WRONG  %s: %s\n", describe(shapes[i], list[i].pattern).c_str(), wrong.c_str());
-    }
   }
-  if (group.rank() == 0) {
+  if (writes && o.json) {
+    std::fputs(check_json(rank, list, shapes, problems, rows, wrong_count).c_str(), stdout);
+    note_written();
+  } else if (writes) {
     std::printf("# check: %zu shapes on %d ranks, path %s, provider %s: %d wrong\n", list.size(),
                 group.size(), rank.setup().path == Path::kBulk ? "bulk" : "plain", name_of(o.provider),
                 wrong_count);
@@ -201,7 +259,9 @@ int case_stress(Group& group, const Options& o) {
                          std::max(1, o.epochs / static_cast<int>(list.size())), rows);
     if (!wrong.empty()) wrong = describe(shapes[i], list[i].pattern) + ": " + wrong;
   }
-  if (group.rank() == 0) {
+  if (group.rank() == 0 && o.json) {
+    write_proof(o, wrong, done);
+  } else if (group.rank() == 0) {
     if (!wrong.empty()) std::printf("WRONG  %s\n", wrong.c_str());
     std::printf("# stress: %d epochs over %d shapes, %llu rows hashed on rank 0\n# verdict %s\n", o.epochs,
                 done, static_cast<unsigned long long>(rows), wrong.empty() ? "PASS" : "FAIL");
@@ -223,6 +283,7 @@ int case_fault(Group& group, const Options& o) {
     CombineMode mode;   // kAuto: dispatch
   };
   std::string wrong;
+  int done = 0;
   for (const Fault& fault :
        {Fault{"a rank never starts dispatch", "dispatch: ", CombineMode::kAuto},
         Fault{"a rank never starts a pulled combine", "combine: rows ready", CombineMode::kPull},
@@ -244,15 +305,19 @@ int case_fault(Group& group, const Options& o) {
       right = f.failed_rank == absent && f.failed_phase.rfind(fault.phase, 0) == 0;
     }
     const double s = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    if (rank.rank() == 0) std::printf("%s: %s (%.2f s)\n", fault.name, said.c_str(), s);
+    if (rank.rank() == 0 && !o.json) std::printf("%s: %s (%.2f s)\n", fault.name, said.c_str(), s);
+    ++done;
     const std::string one = right && s < 5 ? ""
                                            : std::string(fault.name) + ": rank " +
                                                  std::to_string(rank.rank()) + " said '" + said + "'";
     wrong = first_text(group, wrong.empty() ? one : wrong);
     rank.reset();
-    if (wrong.empty()) wrong = check_once(rank, shape, o.pattern, o.seed);  // and it works again
+    uint64_t rows = 0;
+    if (wrong.empty()) wrong = check_once(rank, shape, o.pattern, o.seed, rows);  // and it works again
   }
-  if (rank.rank() == 0) {
+  if (rank.rank() == 0 && o.json) {
+    write_proof(o, wrong, done);
+  } else if (rank.rank() == 0) {
     if (!wrong.empty()) std::printf("WRONG  %s\n", wrong.c_str());
     std::printf("# verdict %s\n", wrong.empty() ? "PASS" : "FAIL");
   }

@@ -14,7 +14,7 @@ __global__ void __launch_bounds__(640, 1) combine_bulk(const __grid_constant__ C
   extern __shared__ __align__(128) uint8_t smem[];
   const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
   const Tiling& tile = a.tile;
-  const Range mine = range_of(a.shape.tokens[a.rank], gridDim.x, blockIdx.x);
+  const Range mine = range_of(a.tile, blockIdx.x);
   uint64_t* bars =
       reinterpret_cast<uint64_t*>(smem + static_cast<size_t>(tile.warps) * tile.stages * tile.stage_bytes);
   const RowTable table = row_table(reinterpret_cast<uint8_t*>(bars + tile.warps * tile.stages),
@@ -104,7 +104,7 @@ template <int kUnroll>
 __global__ void __launch_bounds__(512, 1) combine_plain(const __grid_constant__ CombineArgs a) {
   extern __shared__ __align__(128) uint8_t smem[];
   const int warp = threadIdx.x >> 5, lane = threadIdx.x & 31;
-  const Range mine = range_of(a.shape.tokens[a.rank], gridDim.x, blockIdx.x);
+  const Range mine = range_of(a.tile, blockIdx.x);
   const RowTable table = row_table(smem, a.tile.table_tokens, a.shape.ranks);
   Control* control = a.control[a.rank];
   const Waiter waiter = {control, a.report, a.timeout_ns};

@@ -30,6 +30,11 @@ __device__ inline uint64_t load_relaxed(const uint64_t* p) {
   asm volatile("ld.relaxed.sys.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
   return v;
 }
+__device__ inline uint32_t load_relaxed(const uint32_t* p) {
+  uint32_t v;
+  asm volatile("ld.relaxed.sys.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  return v;
+}
 __device__ inline void store_relaxed(uint64_t* p, uint64_t v) {
   asm volatile("st.relaxed.sys.global.u64 [%0], %1;" ::"l"(p), "l"(v) : "memory");
 }
@@ -148,6 +153,24 @@ __device__ inline void bulk_wait_read(int lag) {
       break;
   }
 }
+/// Returns when all but the last `lag` groups of stores are performed, and orders them before what follows.
+__device__ inline void bulk_wait_landed(int lag) {
+  switch (lag) {
+    case 0:
+      asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+      break;
+    case 1:
+      asm volatile("cp.async.bulk.wait_group 1;" ::: "memory");
+      break;
+    case 2:
+      asm volatile("cp.async.bulk.wait_group 2;" ::: "memory");
+      break;
+    default:
+      asm volatile("cp.async.bulk.wait_group 3;" ::: "memory");
+      break;
+  }
+  asm volatile("fence.proxy.async.global;" ::: "memory");
+}
 /// Returns when the stores of this thread are performed, and orders them before what it does next.
 __device__ inline void bulk_drain() {
   asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
@@ -160,18 +183,27 @@ __device__ inline void fence_acquired_for_bulk() {
 #endif
 
 __device__ inline int expert_rank(const ExpertMap& m, int expert) {
-  return expert < m.wide
-             ? static_cast<int>(static_cast<uint32_t>(expert) * m.magic_wide >> 32)
-             : m.extra + static_cast<int>(static_cast<uint32_t>(expert - m.wide) * m.magic_narrow >> 32);
+  const bool wide = expert < m.wide;
+  return (wide ? 0 : m.extra) + static_cast<int>(__umulhi(2u * (expert - (wide ? 0 : m.wide)),
+                                                          wide ? m.magic_wide : m.magic_narrow));
+}
+
+/// A kernel's arguments stand in constant memory, which a multiprocessor fetches in lines, one after the
+/// other as they are used: a warp each fetches them at once.
+template <class Args>
+__device__ inline void touch_arguments(const Args& a, int warp, int warps) {
+  for (int i = warp; i < static_cast<int>((sizeof(Args) + 63) / 64); i += warps) {
+    const uint32_t word = reinterpret_cast<const uint32_t*>(&a)[i * 16];
+    asm volatile("" ::"r"(word));
+  }
 }
 
 /// Tokens of one block: contiguous, as equal as can be.
 struct Range {
   int begin, count;
 };
-__device__ inline Range range_of(int total, int blocks, int block) {
-  const int share = total / blocks, extra = total - share * blocks;
-  return {block * share + min(block, extra), share + (block < extra)};
+__device__ inline Range range_of(const Tiling& t, int block) {
+  return {block * t.share + min(block, t.extra), t.share + (block < t.extra)};
 }
 
 /// Whom a wait concerns, for its report.

@@ -13,6 +13,7 @@ enum { kBarAux = 1, kBarExperts, kBarFront, kBarPublished };
 
 struct Front {
   int32_t base[kMaxGpuRanks];  // first slot of the block's rows on each destination
+  int32_t rows[kMaxGpuRanks];  // of the block for each destination
   int32_t last_ticket;
 };
 
@@ -33,25 +34,56 @@ __device__ inline FrontMemory front_memory(const DispatchArgs& a, uint8_t* at) {
   return m;
 }
 
-/// Step 1, auxiliary warps: destinations of the block's tokens as bit masks, a thread per selection; then the
-/// place of each token among its group of 32, and the rows of each group. Short code on purpose: in the first
-/// microseconds of a block most time goes into fetching instructions.
-__device__ inline void count_groups(const DispatchArgs& a, const FrontMemory& m, Range mine, int warp) {
-  constexpr int kThreads = kAuxWarps * 32, kAtOnce = 4;
-  const int lane = threadIdx.x & 31, ranks = a.shape.ranks, topk = a.shape.topk, ids = mine.count * topk;
-  const int32_t* from = a.topk_idx + static_cast<size_t>(mine.begin) * topk;
-  for (int i0 = warp * 32 + lane; i0 < ids; i0 += kThreads * kAtOnce) {
-    int id[kAtOnce];
-#pragma unroll
-    for (int u = 0; u < kAtOnce; ++u) id[u] = i0 + u * kThreads < ids ? __ldg(from + i0 + u * kThreads) : -1;
+/// Selections that a thread of the auxiliary warps holds; the first are on their way before anything else.
+struct FirstIds {
+  static constexpr int kAtOnce = 4;
+  int at[kAtOnce];
+  __device__ void load(const DispatchArgs& a, Range mine, int index) {
+    const int32_t* from = a.topk_idx + static_cast<size_t>(mine.begin) * a.shape.topk;
+    const int ids = mine.count * a.shape.topk;
 #pragma unroll
     for (int u = 0; u < kAtOnce; ++u) {
-      if (id[u] >= 0)
-        atomicOr(&m.mask[static_cast<unsigned>(i0 + u * kThreads) / static_cast<unsigned>(topk)],
-                 1u << expert_rank(a.map, id[u]));
+      const int i = index + u * kAuxWarps * 32;
+      at[u] = i < ids ? __ldg(from + i) : -1;
     }
   }
+};
+
+/// Step 1, auxiliary warps: destinations of the block's tokens as bit masks and their number, a thread per
+/// selection. Short code on purpose: in the first microseconds of a block most time goes into fetching
+/// instructions.
+__device__ inline void route(const DispatchArgs& a, const FrontMemory& m, Front& f, Range mine, int tid,
+                             FirstIds ids) {
+  constexpr int kThreads = kAuxWarps * 32, kStep = kThreads * FirstIds::kAtOnce;
+  for (int i0 = tid;; ids.load(a, mine, i0)) {
+#pragma unroll
+    for (int u = 0; u < FirstIds::kAtOnce; ++u) {
+      if (ids.at[u] < 0) continue;
+      const uint32_t i = i0 + u * kThreads;
+      const int token = a.map.magic_topk == 0 ? i : __umulhi(i, a.map.magic_topk),
+                d = expert_rank(a.map, ids.at[u]);
+      const uint32_t bit = 1u << d;
+      if ((atomicOr(&m.mask[token], bit) & bit) == 0) atomicAdd(&f.rows[d], 1);
+    }
+    i0 += kStep;
+    if (i0 >= mine.count * a.shape.topk) break;
+  }
   named_barrier(kBarAux, kThreads);
+}
+/// Warp 0: the counts out to every rank: lane p serves peer p.
+__device__ inline void publish_counts(const DispatchArgs& a, const Front& f, uint32_t epoch) {
+  const int lane = threadIdx.x & 31, ranks = a.shape.ranks, words = (ranks + 1) / 2;
+  const size_t at = (static_cast<size_t>(a.rank) * kMaxCtas + blockIdx.x) * words;
+#pragma unroll 1
+  for (int j = 0; lane < ranks && j < words; ++j) {
+    const uint32_t low = f.rows[2 * j], high = f.rows[2 * j + 1];
+    store_relaxed(&a.control[lane]->count[at + j], pack(epoch, low | high << 16));
+  }
+}
+/// While the counts travel: the place of each token among its group of 32, and the rows of each group.
+__device__ inline void place_tokens(const DispatchArgs& a, const FrontMemory& m, Range mine, int warp) {
+  const int lane = threadIdx.x & 31, ranks = a.shape.ranks;
+#pragma unroll 1
   for (int g = warp; g * 32 < mine.count; g += kAuxWarps) {
     const int t = g * 32 + lane;
     const uint32_t mask = t < mine.count ? m.mask[t] : 0;
@@ -62,23 +94,13 @@ __device__ inline void count_groups(const DispatchArgs& a, const FrontMemory& m,
       if (lane == 0) m.group[g * ranks + d] = __popc(votes);
     }
   }
-}
-/// Sums over groups, and the counts out to every rank: lane p serves peer p.
-__device__ inline void publish_counts(const DispatchArgs& a, const FrontMemory& m, Front& f, Range mine,
-                                      uint32_t epoch) {
-  const int lane = threadIdx.x & 31, ranks = a.shape.ranks, words = (ranks + 1) / 2;
+  if (mine.count > 32) named_barrier(kBarAux, kAuxWarps * 32);
   int sum = 0;
 #pragma unroll 1
-  for (int g = 0; lane < ranks && !a.cached && g * 32 < mine.count; ++g) {
+  for (int g = 0; warp == 0 && lane < ranks && g * 32 < mine.count; ++g) {
     const int n = m.group[g * ranks + lane];
     m.group[g * ranks + lane] = sum;
     sum += n;
-  }
-  const size_t at = (static_cast<size_t>(a.rank) * kMaxCtas + blockIdx.x) * words;
-#pragma unroll 1
-  for (int j = 0; j < words; ++j) {
-    const uint32_t low = __shfl_sync(~0u, sum, 2 * j), high = __shfl_sync(~0u, sum, 2 * j + 1);
-    if (lane < ranks) store_relaxed(&a.control[lane]->count[at + j], pack(epoch, low | high << 16));
   }
 }
 /// With a cached layout the slots come from the handle; groups and bases add nothing.
@@ -89,44 +111,42 @@ __device__ inline void load_cached(const DispatchArgs& a, const FrontMemory& m, 
   for (int i = tid; i < groups * ranks; i += kAuxWarps * 32) m.group[i] = 0;
 }
 
-/// Step 2, auxiliary warps but the last: adds the counts of all earlier sources and of this rank's earlier
-/// blocks to `base`. A thread polls `kPairs` (source, block) pairs of `kWords` words at once, since each look
-/// costs a trip to L2. False: gave up.
+/// Step 2, moving warps and auxiliary warps but the last: adds the counts of all earlier sources and of this
+/// rank's earlier blocks to `base`. A thread polls `kPairs` (source, block) pairs of `kWords` words at once,
+/// since each look costs a trip to L2. False: gave up.
 template <int kPairs, int kWords>
 __device__ inline bool wait_counts(const DispatchArgs& a, const Waiter& w, Front& f, uint32_t epoch,
                                    int tid) {
-  constexpr int kThreads = (kAuxWarps - 1) * 32;
-  const int ranks = a.shape.ranks, words = (ranks + 1) / 2, blocks = gridDim.x, block = blockIdx.x;
-  const int pairs = a.rank * blocks + block;  // all blocks of earlier ranks, earlier blocks of this one
+  const int ranks = a.shape.ranks, words = (ranks + 1) / 2, threads = (a.tile.warps + kAuxWarps - 1) * 32;
+  const int blocks = gridDim.x,
+            pairs = a.rank * blocks + blockIdx.x;  // earlier ranks' blocks, earlier ones here
   bool good = true;
-  for (int q0 = 0; q0 < pairs; q0 += kThreads * kPairs) {
+#pragma unroll 1
+  for (int q0 = 0; q0 < pairs; q0 += threads * kPairs) {
     const uint64_t* at[kPairs];
     bool adds[kPairs];
     uint64_t v[kPairs][kWords] = {};
     int source = 0;
 #pragma unroll
     for (int p = 0; p < kPairs; ++p) {
-      const int q = q0 + p * kThreads + tid, s = q / blocks, c = q - s * blocks;
+      const int q = q0 + p * threads + tid, s = q / blocks, c = q - s * blocks;
       adds[p] = q < pairs;
       at[p] = &w.mine->count[(static_cast<size_t>(s) * kMaxCtas + c) * words];
       if (adds[p]) source = s;
     }
     Patience patience;
+#pragma unroll 1
     for (bool all = !good; !all;) {
       all = true;
 #pragma unroll
-      for (int p = 0; p < kPairs; ++p) {
-#pragma unroll
-        for (int j = 0; j < kWords; ++j) {
-          if (j < words && adds[p]) v[p][j] = load_relaxed(at[p] + j);
-        }
+      for (int i = 0; i < kPairs * kWords; ++i) {
+        if (i % kWords < words && adds[i / kWords])
+          v[i / kWords][i % kWords] = load_relaxed(at[i / kWords] + i % kWords);
       }
 #pragma unroll
-      for (int p = 0; p < kPairs; ++p) {
-#pragma unroll
-        for (int j = 0; j < kWords; ++j) {
-          all = all && (j >= words || !adds[p] || static_cast<uint32_t>(v[p][j] >> 32) == epoch);
-        }
+      for (int i = 0; i < kPairs * kWords; ++i) {
+        all = all && (i % kWords >= words || !adds[i / kWords] ||
+                      static_cast<uint32_t>(v[i / kWords][i % kWords] >> 32) == epoch);
       }
       if (!all && patience.spent(w, epoch, kPhaseCounts, source)) good = false, all = true;
     }
@@ -136,8 +156,8 @@ __device__ inline bool wait_counts(const DispatchArgs& a, const Waiter& w, Front
       uint32_t low = 0, high = 0;
 #pragma unroll
       for (int p = 0; p < kPairs; ++p) {
-        low += adds[p] ? static_cast<uint32_t>(v[p][j]) & 0xffff : 0;
-        high += adds[p] ? static_cast<uint32_t>(v[p][j]) >> 16 : 0;
+        low += static_cast<uint32_t>(v[p][j]) & 0xffff;
+        high += static_cast<uint32_t>(v[p][j]) >> 16;
       }
       low = __reduce_add_sync(~0u, low);
       high = __reduce_add_sync(~0u, high);
@@ -282,38 +302,40 @@ __device__ inline bool write_totals(const DispatchArgs& a, const Waiter& w, uint
 
 /// The auxiliary warps' part before the counts are in; the moving warps start their loads meanwhile.
 __device__ inline void run_counting(const DispatchArgs& a, const FrontMemory& m, Front& f, Range mine,
-                                    uint32_t epoch, int warp) {
-  if (a.cached) {
-    load_cached(a, m, mine, warp * 32 + (threadIdx.x & 31));
-  } else {
-    count_groups(a, m, mine, warp);
-  }
-  if (mine.count > 32) named_barrier(kBarAux, kAuxWarps * 32);
+                                    uint32_t epoch, int warp, const FirstIds& ids) {
+  const int tid = warp * 32 + (threadIdx.x & 31);
+  if (!a.cached) route(a, m, f, mine, tid, ids);
+  if (tid == 0) stamp(a.stamps, kStampRouted);
   if (warp == 0) {
-    __syncwarp();
-    publish_counts(a, m, f, mine, epoch);
-    if (threadIdx.x % 32 == 0) stamp(a.stamps, kStampSent);
+    publish_counts(a, f, epoch);
     asm volatile("bar.arrive %0, %1;" ::"r"(kBarPublished), "r"((a.tile.warps + 1) * 32) : "memory");
+    if (tid == 0) stamp(a.stamps, kStampSent);
   }
+  if (a.cached)
+    load_cached(a, m, mine, tid);
+  else
+    place_tokens(a, m, mine, warp);
 }
 /// Moving warps: their loads would keep the routing waiting if they came first.
 __device__ inline void await_published(const DispatchArgs& a) {
   named_barrier(kBarPublished, (a.tile.warps + 1) * 32);
 }
 
-/// All but the expert warps: true when the block may send.
+/// All but the expert warps: true when the block may send. `aux`: number of an auxiliary warp, below 0 of a
+/// moving warp, above of one that copies own rows.
 __device__ inline bool finish_front(const DispatchArgs& a, const Waiter& w, Front& f, uint32_t epoch, int aux,
                                     int lane) {
   bool good = true;
+  const int tid = (aux < 0 ? aux + a.tile.warps + kAuxWarps - 1 : aux) * 32 + lane;
   if (aux == kAuxWarps - 1)
     good = wait_heads(a, w, epoch, lane);
-  else if (aux < 0 || a.cached)
+  else if (aux >= kAuxWarps || a.cached)
     good = true;
   else if (a.shape.ranks <= 2)
-    good = wait_counts<4, 1>(a, w, f, epoch, aux * 32 + lane);
+    good = wait_counts<2, 1>(a, w, f, epoch, tid);
   else
-    good = wait_counts<1, kCountWords>(a, w, f, epoch, aux * 32 + lane);
-  if (named_barrier_or(kBarFront, (a.tile.warps + kAuxWarps) * 32, !good)) return false;
+    good = wait_counts<1, kCountWords>(a, w, f, epoch, tid);
+  if (named_barrier_or(kBarFront, (a.tile.warps + a.tile.own + kAuxWarps) * 32, !good)) return false;
   stamp(threadIdx.x == 0 ? a.stamps : nullptr, kStampCounts);
   return true;
 }

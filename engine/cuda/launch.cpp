@@ -86,9 +86,10 @@ std::string plan_dispatch(const Shape& s, Path path, const DeviceLimits& limits,
     return {};
   }
   const bool few = t.ctas > 8 && t.ctas <= 20;  // then more in flight each is faster (measured with 16)
-  t.warps = std::clamp(wish.warps > 0 ? wish.warps : few ? 12 : 8, 1, 16);
-  // Pieces of about 3.5 KB keep the link full; few tokens are cut finer so that every warp has some.
-  int seg = wish.seg_bytes > 0 ? wish.seg_bytes : 3584;
+  t.warps = std::clamp(wish.warps > 0 ? wish.warps : few ? 8 : 4, 1, 16);
+  // Short rows go whole, long ones in pieces of about 3.5 KB; few tokens are cut finer so that every warp has
+  // some.
+  int seg = wish.seg_bytes > 0 ? wish.seg_bytes : row <= 8192 ? row : 3584;
   if (wish.seg_bytes == 0 && tokens * divide_up(row, seg) < t.warps)
     seg = std::max(1024, row * tokens / t.warps);
   set_segments(row, std::min(seg, 16384), t);
@@ -96,9 +97,13 @@ std::string plan_dispatch(const Shape& s, Path path, const DeviceLimits& limits,
   if (std::string wrong = set_stages(budget, front_bytes(s, t), wish.stages, 1, t); !wrong.empty())
     return wrong;
   t.stages = std::min(t.stages, std::max(1, divide_up(tokens * t.segs, t.warps)));
-  t.lag = std::clamp(wish.lag > 0 ? wish.lag : few ? 4 : t.stages / 2, 0, 4);
+  t.lag = std::clamp(wish.lag > 0 ? wish.lag : t.stages / 2, 0, 4);
   if (t.lag >= t.stages) t.lag = t.stages - 1;
-  t.ahead = std::clamp(wish.ahead > 0 ? wish.ahead : 1, 1, t.stages);
+  t.own = std::clamp(wish.own >= 0 ? wish.own
+                     : few         ? 8
+                                   : 0,
+                     0, kDispatchThreads / 32 - kAuxWarps - kExpertWarps - t.warps);
+  t.ahead = std::clamp(wish.ahead >= 0 ? wish.ahead : 2, 0, t.warps);
   t.smem = static_cast<size_t>(t.warps) * t.stages * t.stage_bytes + front_bytes(s, t);
   return {};
 }
@@ -133,13 +138,12 @@ std::string plan_stream(const Shape& s, const DeviceLimits& limits, int max_ctas
   t = Tiling{};
   if (std::string wrong = set_blocks(s, max_ctas, wish, t); !wrong.empty()) return wrong;
   const int row = static_cast<int>(s.combine_row_bytes()), rows = std::min(s.ranks, s.topk);
-  t.warps = std::max(std::clamp(wish.warps > 0 ? wish.warps : 4, 1, 8), divide_up(row, 16384));
-  if (t.warps > 8) return "rows of " + std::to_string(row) + " bytes are too long to be streamed";
+  t.warps = std::max(std::clamp(wish.warps > 0 ? wish.warps : 2, 1, kMaxPushWarps), divide_up(row, 16384));
+  if (t.warps > kMaxPushWarps) return "rows of " + std::to_string(row) + " bytes are too long to be streamed";
   set_segments(row, divide_up(row / 16, t.warps) * 16, t);
   t.stage_bytes = static_cast<int>(round_up(t.seg_bytes, 128));
-  t.stages = std::min(wish.stages > 0 ? wish.stages : 6, std::max(1, (96 << 10) / (t.warps * t.stage_bytes)));
-  t.chunk = std::clamp(wish.lag > 0 ? wish.lag : 3, 1, std::min(32, std::max(1, t.stages / 2)));
-  t.adders = std::clamp(wish.unroll > 0 ? wish.unroll : 12, 1, 16);
+  t.stages = std::min(wish.stages > 0 ? wish.stages : 2, std::max(1, (96 << 10) / (t.warps * t.stage_bytes)));
+  t.adders = std::clamp(wish.adders > 0 ? wish.adders : 8, 1, 12);
   Tiling cut;
   set_segments(row, wish.seg_bytes > 0 ? wish.seg_bytes : std::max(256, 7168 / rows), cut);
   t.add_seg_bytes = cut.seg_bytes;
@@ -158,10 +162,12 @@ std::string plan_stream(const Shape& s, const DeviceLimits& limits, int max_ctas
 
 ExpertMap expert_map(const Shape& s) {
   const int share = s.experts / s.ranks, extra = s.experts % s.ranks;
-  const auto magic = [](int divisor) {
-    return divisor == 0 ? 0 : ((uint64_t{1} << 32) + divisor - 1) / divisor;
+  const auto magic = [](int bits, int divisor) {
+    return divisor == 0 ? 0u : static_cast<uint32_t>(((uint64_t{1} << bits) + divisor - 1) / divisor);
   };
-  return {magic(share + 1), magic(share), extra * (share + 1), extra};
+  // Of one selection a token there is no 32-bit factor: 2^32 - 1 gives the index less one, so it is not used.
+  return {magic(31, share + 1), magic(31, share), s.topk == 1 ? 0u : magic(32, s.topk), extra * (share + 1),
+          extra};
 }
 
 cudaError_t prepare_kernels(const DeviceLimits& limits) {
@@ -188,13 +194,14 @@ cudaError_t launch(const void* kernel, const Args& args, int ctas, int threads, 
 
 cudaError_t launch_dispatch(const DispatchArgs& a, Path path, cudaStream_t stream) {
   const void* kernel = dispatch_kernel(path, a.tile.seg_bytes > 4 * 512 ? 7 : 4);
-  return launch(kernel, a, a.tile.ctas, (a.tile.warps + kAuxWarps + kExpertWarps) * 32, a.tile.smem, stream);
+  const int warps = a.tile.warps + kAuxWarps + kExpertWarps + a.tile.own;
+  return launch(kernel, a, a.tile.ctas, warps * 32, a.tile.smem, stream);
 }
 cudaError_t launch_pull(const CombineArgs& a, Path path, cudaStream_t stream) {
   return launch(pull_kernel(path), a, a.tile.ctas, a.tile.warps * 32, a.tile.smem, stream);
 }
 cudaError_t launch_stream(const CombineArgs& a, cudaStream_t stream) {
-  return launch(stream_kernel(), a, a.tile.ctas, (a.tile.warps + 1 + a.tile.adders) * 32, a.tile.smem,
+  return launch(stream_kernel(), a, a.tile.ctas, (a.tile.warps + 3 + a.tile.adders) * 32, a.tile.smem,
                 stream);
 }
 

@@ -19,7 +19,9 @@ struct Tuning {
   int lag = 0;
   int seg_bytes = 0;
   int unroll = 0;  // plain dispatch
-  int ahead = 0;
+  int ahead = -1;
+  int own = -1;    // dispatch: warps for this rank's own rows; below 0 = choose
+  int adders = 0;  // streamed combine: warps that add
 };
 
 struct DeviceLimits {

@@ -9,6 +9,7 @@
 #include "cases.h"
 #include "failure.h"
 #include "json.h"
+#include "outcome.h"
 
 namespace ep::engine::gpu {
 
@@ -86,11 +87,32 @@ int run(int argc, char** argv) {
     std::fprintf(stderr,
                  "epready-engine-gpu: no usable NVIDIA GPU or driver here\nnext: nvidia-smi; without a GPU, "
                  "epready-engine runs the same exchange over shared memory\n");
+    if (options.json)
+      std::fputs(failure_json(options, {3, -1, -1, "", "no usable NVIDIA GPU or driver here"}).c_str(),
+                 stdout);
     return 3;
   }
   const int ranks = static_cast<int>(options.devices.size());
-  const RankBody body = [&](Group& group) { return chosen->run(group, options); };
-  return options.procs ? run_processes(ranks, options.limit_s, body) : run_threads(ranks, body);
+  open_outcome();
+  const RankBody body = [&](Group& group) {
+    try {
+      return chosen->run(group, options);
+    } catch (const Failure& f) {
+      note_failure(group.rank(), f);
+      throw;
+    } catch (const std::exception& e) {
+      note_failure(group.rank(), Failure(70, e.what()));
+      throw;
+    }
+  };
+  const int code = options.procs ? run_processes(ranks, options.limit_s, body) : run_threads(ranks, body);
+  if (code != 0 && options.json && !written()) {
+    Outcome outcome = first_failure();
+    if (outcome.text.empty())
+      outcome = {code, -1, -1, "", "a rank ended without saying why; see standard error"};
+    std::fputs(failure_json(options, outcome).c_str(), stdout);
+  }
+  return code;
 }
 
 }  // namespace
@@ -119,6 +141,7 @@ int case_gate(Group& group, const Options& o) {
     to_json(gate, json);
     json.end_object();
     std::printf("%s\n", json.text().c_str());
+    note_written();
   } else {
     std::fputs(to_text(gate).c_str(), stdout);
     std::printf("# verdict %s\n", gate.stop.empty() ? "PASS" : "FAIL");

@@ -100,7 +100,10 @@ const std::vector<Option>& table() {
        list(&Options::lag)},
       {"--seg", "N[,N]", "dispatch: bytes of a piece", list(&Options::seg)},
       {"--unroll", "N[,N]", "plain dispatch: vectors per thread, 4 or 7", list(&Options::unroll)},
-      {"--ahead", "N[,N]", "dispatch: pieces loaded before the counts are in", list(&Options::ahead)},
+      {"--ahead", "N[,N]", "dispatch: warps that load a piece before the counts are in",
+       list(&Options::ahead)},
+      {"--own", "N[,N]", "dispatch: warps that copy the rank's own rows (0: those that move the others)",
+       list(&Options::own)},
       {"--combine", "auto|stream|pull|plain", "how combine moves rows (auto: stream for many tokens)",
        [](Options& o, const std::string& v) {
          o.combine = v == "stream"  ? CombineMode::kStream
@@ -111,7 +114,6 @@ const std::vector<Option>& table() {
        }},
       {"--combine-warps", "N[,N]", "combine: warps", list(&Options::combine_warps)},
       {"--combine-stages", "N[,N]", "combine: pieces in flight per warp", list(&Options::combine_stages)},
-      {"--combine-lag", "N[,N]", "streamed combine: rows between two flags", list(&Options::combine_lag)},
       {"--adders", "N[,N]", "streamed combine: warps that add", list(&Options::adders)},
       {"--combine-seg", "N[,N]", "combine: bytes of a piece", list(&Options::combine_seg)},
       {"--warm", nullptr, "leave the cache as it is between iterations",
@@ -126,18 +128,23 @@ const std::vector<Option>& table() {
   return kTable;
 }
 
-int first(const std::vector<int>& values) {
-  return values.empty() ? 0 : values.front();
+int first(const std::vector<int>& values, int otherwise = 0) {
+  return values.empty() ? otherwise : values.front();
 }
 
 }  // namespace
 
 Tuning Options::dispatch_tuning() const {
-  return {first(sms), first(warps), first(stages), first(lag), first(seg), first(unroll), first(ahead)};
+  Tuning t;
+  t.ctas = first(sms), t.warps = first(warps), t.stages = first(stages), t.lag = first(lag);
+  t.seg_bytes = first(seg), t.unroll = first(unroll), t.ahead = first(ahead, -1), t.own = first(own, -1);
+  return t;
 }
 Tuning Options::combine_tuning() const {
-  return {first(sms), first(combine_warps), first(combine_stages), first(combine_lag), first(combine_seg), 0,
-          0};
+  Tuning t;
+  t.ctas = first(sms), t.warps = first(combine_warps), t.stages = first(combine_stages);
+  t.seg_bytes = first(combine_seg), t.adders = first(adders);
+  return t;
 }
 
 std::string option_help() {

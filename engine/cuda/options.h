@@ -27,8 +27,8 @@ struct Options {
   double timeout_s = 10, limit_s = 240;
   std::string nccl;
   // Lists, for the tune case; other cases take the first value.
-  std::vector<int> token_list, sms, warps, stages, lag, seg, unroll, ahead;
-  std::vector<int> combine_warps, combine_stages, combine_seg, combine_lag, adders;
+  std::vector<int> token_list, sms, warps, stages, lag, seg, unroll, ahead, own;
+  std::vector<int> combine_warps, combine_stages, combine_seg, adders;
 
   Tuning dispatch_tuning() const;
   Tuning combine_tuning() const;

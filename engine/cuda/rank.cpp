@@ -77,7 +77,7 @@ Region flag_region(const Shape& s, const Region& stage) {
 
 /// From so many tokens and multiprocessors on a stream is faster than a pull (measured, PERFORMANCE.md): its
 /// flags cost some microseconds at the end, and each of its blocks stands still while it raises them.
-constexpr int kStreamTokens = 3072, kStreamCtas = 64;
+constexpr int kStreamTokens = 2048, kStreamCtas = 64;
 }  // namespace
 
 size_t Rank::arena_bytes(const Shape& shape) {
@@ -185,6 +185,10 @@ void Rank::retune(const Tuning& dispatch, const Tuning& combine) {
   if (wrong.empty()) wrong = plan_pull(shape_, Path::kPlain, limits_, max_ctas_, combine, plain_tile_);
   if (!plan_stream(shape_, limits_, max_ctas_, combine, stream_tile_).empty())
     stream_tile_ = Tiling{};  // pull does
+  for (Tiling* t : {&dispatch_.tile, &pull_tile_, &plain_tile_}) {
+    t->share = shape_.tokens[rank()] / std::max(1, t->ctas);
+    t->extra = shape_.tokens[rank()] - t->share * t->ctas;
+  }
   if (!wrong.empty()) throw Failure(2, wrong);
 }
 void Rank::set_path(Path path) {
