@@ -44,6 +44,7 @@ std::string make_download_tools(Build& b) {
   Step s = packages_step(b, id, "build-tools",
                          b.w("Install what downloads and checks keys", "安装下载与校验密钥所需的工具"),
                          list->second);
+  s.runbook_phase.clear();  // the runbook takes it for granted
   s.before = s.after = {{"program", {"curl"}}};
   s.estimate_s = 15;
   b.consider(std::move(s));
