@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -132,9 +134,14 @@ class Bundle : public Command {
       p.name = names_.replace(p.name);
       p.text = names_.replace(p.text);
     }
-    for (auto& [path, node] : data.nodes)
-      if (node.content && node.content->find('\0') == std::string::npos)
+    for (auto& [path, node] : data.nodes) {
+      if (!node.content) continue;
+      if (ends_with(path, "/vpd"))
+        hide_serials(*node.content);
+      else
         node.content = names_.replace(*node.content);
+    }
+    hide_paths(data);
     for (auto& [name, probe] : data.probes) {
       probe.out = names_.replace(probe.out);
       probe.err = names_.replace(probe.err);
@@ -146,18 +153,56 @@ class Bundle : public Command {
     }
   }
 
+  /// Vital product data is binary: two letters, a length, that many bytes. Serial numbers, asset tags and
+  /// what vendors put into V* (MAC addresses) are blanked in place.
+  static void hide_serials(std::string& vpd) {
+    for (size_t i = 0; i + 3 < vpd.size(); ++i) {
+      const bool named = vpd.compare(i, 2, "SN") == 0 || vpd.compare(i, 2, "YA") == 0 ||
+                         (vpd[i] == 'V' && std::isalnum(static_cast<unsigned char>(vpd[i + 1])));
+      const size_t n = static_cast<unsigned char>(vpd[i + 2]);
+      if (!named || n == 0 || i + 3 + n > vpd.size()) continue;
+      const auto value = vpd.begin() + long(i) + 3;
+      if (std::all_of(value, value + long(n), [](char ch) { return ch >= ' ' && ch <= '~'; })) {
+        std::fill(value, value + long(n), 'X');
+        i += 2 + n;
+      }
+    }
+  }
+
+  /// Home folders carry names: the paths are renamed as the texts are, so that they still fit each other.
+  void hide_paths(SnapshotData& data) {
+    const auto renamed = [&](const std::string& path) {
+      for (const char* below :
+           {"/home", "/Users", "/users", "/scratch", "/data", "/mnt", "/opt", "/nfs", "/lustre"})
+        if (starts_with(path + "/", std::string(below) + "/")) return names_.replace_names(path);
+      return path;
+    };
+    std::map<std::string, SnapshotNode> nodes;
+    for (auto& [path, node] : data.nodes) {
+      node.target = renamed(node.target);
+      std::set<std::string> more;
+      for (const auto& name : node.more)
+        more.insert(renamed(path + "/" + name).substr(renamed(path).size() + 1));
+      node.more = std::move(more);
+      nodes.emplace(renamed(path), std::move(node));
+    }
+    data.nodes = std::move(nodes);
+    std::set<std::string> absent;
+    for (const auto& path : data.absent) absent.insert(renamed(path));
+    data.absent = std::move(absent);
+    std::map<std::string, SpaceInfo> space;
+    for (const auto& [path, info] : data.space) space.emplace(renamed(path), info);
+    data.space = std::move(space);
+  }
+
   void preview(Context& c, const std::vector<Piece>& logs) {
     std::map<std::string, std::vector<const Pseudonyms::Entry*>> by_what;
     for (const auto& e : names_.entries()) by_what[e.what].push_back(&e);
     c.out(std::string(c.tr({"Replaced (look through it: what is not listed stays as it is):",
                             "已替换（请检查：未列出的内容保持原样）："})) +
           "\n");
-    for (const auto& [what, list] : by_what) {
-      c.out(fmt::format("  {:<7} {:>4}", what, list.size()));
-      for (size_t i = 0; i < std::min<size_t>(list.size(), 3); ++i)
-        c.out(fmt::format("   {} -> {}", list[i]->original, list[i]->stand_in));
-      c.out("\n");
-    }
+    for (const auto& [what, list] : by_what)
+      for (const auto* e : list) c.out(fmt::format("  {:<8} {} -> {}\n", what, e->original, e->stand_in));
     if (by_what.empty()) c.out(std::string(c.tr({"  nothing", "  无"})) + "\n");
     c.out(fmt::format("{}: host.snap", c.tr({"Files", "文件"})));
     for (const auto& p : logs)

@@ -84,7 +84,7 @@ class Doctor : public Command {
   static int exit_code(const Diagnosis& d) {
     for (const auto& f : d.findings)
       if (f.severity != Severity::info) return 1;
-    return d.start || !d.errors.empty() ? 3 : 0;
+    return d.start || d.nothing_read || !d.errors.empty() ? 3 : 0;
   }
 
   int show(Context& c, const Diagnosis& d) {

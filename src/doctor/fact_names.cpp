@@ -40,6 +40,7 @@ const std::vector<FactName>& fact_names() {
       {"deepep.commit", text, {"DeepEP commit", "DeepEP 提交"}},
       {"deepep.generation", text, {"DeepEP generation (v1, v2, v25)", "DeepEP 代次 (v1, v2, v25)"}},
       {"deepep.archs", text, {"GPU architectures built into DeepEP", "DeepEP 编译的 GPU 架构"}},
+      {"deepep.arch_ok", boolean, {"DeepEP holds code for this GPU", "DeepEP 含本机 GPU 的代码"}},
       {"deepep.rc_fix",
        boolean,
        {"DeepEP knows the NVSHMEM 3.5 QP order", "DeepEP 认识 NVSHMEM 3.5 的 QP 顺序"}},

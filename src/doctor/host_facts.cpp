@@ -211,7 +211,15 @@ class Filler {
                                     {"megatron-core", {"megatron.version"}},
                                     {"uccl", {"uccl.version"}},
                                     {"setuptools", {"setuptools.version"}}};
+    // Two environments with different wheels are no conflict: those with DeepEP count, else all.
+    const auto deepep = [](const PythonEnvironment& e) {
+      return std::any_of(e.packages.begin(), e.packages.end(), [](const PythonPackage& p) {
+        return p.name == "deep-ep" || p.name == "sgl-deep-ep";
+      });
+    };
+    const bool chosen = std::any_of(f_.python.begin(), f_.python.end(), deepep);
     for (const PythonEnvironment& e : f_.python) {
+      if (chosen && !deepep(e)) continue;
       text("python.version", e.version);
       for (const PythonPackage& p : e.packages)
         for (const Wheel& w : kWheels)
@@ -227,6 +235,57 @@ class Filler {
       if (p.name == "rdma-core") o_.add("rdma_core.version", p.version, where);
       if (p.name == "doca-ofed") o_.add("ofed.version", p.version, where);
     }
+    for (const InstalledPart& p : f_.parts) part(p);
+    preload();
+  }
+
+  void part(const InstalledPart& p) {
+    const auto stamp = [&](const char* key) -> std::string {
+      auto it = p.stamp.find(key);
+      return it == p.stamp.end() ? std::string() : it->second;
+    };
+    const Evidence where{p.root, 0, p.name + " " + p.version.value_or("")};
+    if (p.name == "nvshmem") {
+      if (p.version.ok()) o_.add("nvshmem.version", *p.version, where);
+      if (!stamp("ibgda").empty()) flag("nvshmem.ibgda", stamp("ibgda") == "yes", p.root + "/lib");
+    }
+    if (p.name == "gdrcopy" && p.version.ok()) o_.add("gdrcopy.version", *p.version, where);
+    if (p.name != "deepep") return;
+    if (auto v = stamp("commit"); !v.empty()) o_.add("deepep.commit", v, where);
+    if (auto v = stamp("nvshmem"); !v.empty()) o_.add("nvshmem.build_version", v, where);
+    if (auto v = stamp("arch"); !v.empty()) archs(v, where);
+  }
+
+  /// Binary code of an architecture runs on the later ones of the same major number, that of a letter ("90a")
+  /// on its own only.
+  void archs(const std::string& list, const Evidence& where) {
+    o_.add("deepep.archs", list, where);
+    static const re2::RE2 kOne(R"((\d+)(?:\.(\d))?([af]?)(\+PTX)?)");
+    bool fits_all = !f_.gpus.empty();
+    for (const Gpu& g : f_.gpus) {
+      if (!g.compute_capability.ok()) return;
+      const int wanted = *g.compute_capability;
+      bool fits = false;
+      std::string number, minor, letter, ptx;
+      for (re2::StringPiece rest(list);
+           re2::RE2::FindAndConsume(&rest, kOne, &number, &minor, &letter, &ptx);) {
+        const auto n = int(parse_int(number + minor).value_or(0));
+        fits |= n == wanted || (letter != "a" && n / 10 == wanted / 10 && n <= wanted) ||
+                (!ptx.empty() && n <= wanted);
+      }
+      fits_all &= fits;
+    }
+    if (!f_.gpus.empty()) o_.add("deepep.arch_ok", fits_all ? "true" : "false", where);
+  }
+
+  /// A copy of NCCL that LD_PRELOAD puts before the wheel's is the one that runs.
+  void preload() {
+    auto it = f_.environment.find("LD_PRELOAD");
+    if (it == f_.environment.end()) return;
+    static const re2::RE2 kNccl(R"(libnccl\.so\.(\d+\.\d+\.\d+))");
+    std::string version;
+    if (re2::RE2::PartialMatch(it->second, kNccl, &version))
+      o_.add("nccl.version", version, {"environment", 0, "LD_PRELOAD=" + it->second}, Trust::running);
   }
 
   void limits() {

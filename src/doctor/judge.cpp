@@ -4,201 +4,13 @@
 #include <cmath>
 #include <map>
 
+#include "doctor/candidates.h"
+
 namespace ep {
 
 namespace {
 
-/// What each piece of evidence leaves of the doubt (1 = no evidence). Documented in docs/doctor.md.
-struct Weigh {
-  double decisive = 0.12;       ///< a line that names the cause
-  double decisive_again = 0.6;  ///< another such line
-  double supporting = 0.65;     ///< a line that other causes print too, the first three
-  double rule = 0.15;           ///< facts that show the problem
-  double required = 0.35;       ///< the deciding condition is known to be true
-  double condition = 0.85;      ///< a condition that fits, the first three
-  double witnesses = 0.95;      ///< more than one rank or process says so
-  double unknown = 0.6;         ///< factor: the deciding condition could not be observed
-};
-constexpr Weigh kWeigh;
-constexpr double kConfident = 0.7, kShow = 0.2, kFail = 0.5, kTie = 0.2;
-
-using LineKey = std::pair<int, int64_t>;
-
-struct Candidate {
-  const Problem* problem = nullptr;
-  std::vector<size_t> hits;      ///< signatures of role cause that count
-  std::vector<size_t> symptoms;  ///< after-effects seen
-  std::vector<const FactRule*> rules;
-  int decisive = 0, supporting = 0;
-  Truth required = Truth::yes;
-  std::string unknown_fact;  ///< of the first require that nobody observed
-  std::vector<std::pair<std::string, const Observation*>> conditions;  ///< true ones, for evidence
-  double confidence = 0;
-  Severity severity = Severity::fail;
-  Place first, last;
-  std::vector<LineKey> lines;  ///< where its lines stand
-  std::string ruled_out_by;    ///< not empty: it is not this
-};
-
-struct Case {
-  const Catalogue& catalogue;
-  const LogEvidence& logs;
-  const Observed& observed;
-  Lang lang;
-  std::string say(std::string_view en, std::string_view zh) const {
-    return std::string(lang == Lang::zh ? zh : en);
-  }
-};
-
-bool signature_counts(const Case& c, const Problem& p, const LogEvidence::OfProblem& seen, size_t i) {
-  const Signature& s = p.signatures[i];
-  if (seen.signatures[i].count == 0) return false;
-  if (judge_all(s.only_if, c.observed) != Truth::yes) return false;
-  for (size_t k = 0; k < s.with.size(); ++k) {
-    const int64_t gap = seen.gap[i][k];
-    if (s.within > 0) {
-      if (gap < 0 || gap > s.within) return false;
-      continue;
-    }
-    bool there = gap >= 0;
-    for (size_t j = 0; j < p.signatures.size(); ++j)
-      there |= p.signatures[j].id == s.with[k] && seen.signatures[j].count > 0;
-    if (!there) return false;
-  }
-  return true;
-}
-
-void collect_lines(const Case& c, Candidate& cand, const LogEvidence::OfProblem& seen) {
-  const Problem& p = *cand.problem;
-  for (size_t i = 0; i < p.signatures.size(); ++i) {
-    if (!signature_counts(c, p, seen, i)) continue;
-    const Sightings& s = seen.signatures[i];
-    for (const auto& f : s.first) cand.lines.emplace_back(f.place.source, f.place.line);
-    if (p.signatures[i].after_effect) {
-      cand.symptoms.push_back(i);
-      continue;
-    }
-    cand.hits.push_back(i);
-    ++(p.signatures[i].decisive ? cand.decisive : cand.supporting);
-    if (!cand.first.known() || earlier(s.first.front().place, cand.first)) cand.first = s.first.front().place;
-    if (!cand.last.known() || earlier(cand.last, s.last)) cand.last = s.last;
-  }
-}
-
-void apply_conditions(const Case& c, Candidate& cand, const LogEvidence::OfProblem& seen) {
-  const Problem& p = *cand.problem;
-  for (const FactRule& r : p.rules)
-    if (judge_all(r.all, c.observed) == Truth::yes) {
-      cand.rules.push_back(&r);
-      for (const auto& one : r.all) {
-        const auto v = one.judge(c.observed);
-        if (v.by) cand.conditions.emplace_back(one.text(), v.by);
-      }
-    }
-  for (const FactCondition& r : p.require) {
-    const auto v = r.judge(c.observed);
-    if (v.truth == Truth::no) {
-      cand.ruled_out_by =
-          v.by ? std::string(v.fact) + " = " + v.by->value : r.text() + c.say(" does not hold", " 不成立");
-      return;
-    }
-    if (v.truth == Truth::unknown) {
-      cand.required = Truth::unknown;
-      if (cand.unknown_fact.empty()) cand.unknown_fact = std::string(v.fact);
-    } else if (v.by) {
-      cand.conditions.emplace_back(r.text(), v.by);
-    }
-  }
-  for (const FactCondition& e : p.exclude) {
-    const auto v = e.judge(c.observed);
-    if (v.truth == Truth::yes) {
-      cand.ruled_out_by = v.by ? std::string(v.fact) + " = " + v.by->value : e.text();
-      return;
-    }
-  }
-  for (size_t i = 0; i < p.against.size(); ++i)
-    if (seen.against[i].count > 0) {
-      const auto& f = seen.against[i].first.front();
-      cand.ruled_out_by = p.against[i].why.in(c.lang) + " (" + c.logs.names[size_t(f.place.source)] + ":" +
-                          std::to_string(f.place.line) + ")";
-      return;
-    }
-  for (const FactCondition& s : p.support) {
-    const auto v = s.judge(c.observed);
-    if (v.truth == Truth::yes && v.by) cand.conditions.emplace_back(s.text(), v.by);
-  }
-}
-
-double confidence(const Case& c, const Candidate& cand, const LogEvidence::OfProblem& seen) {
-  double doubt = 1;
-  for (int i = 0; i < cand.decisive; ++i) doubt *= i == 0 ? kWeigh.decisive : kWeigh.decisive_again;
-  for (int i = 0; i < std::min(cand.supporting, 3); ++i) doubt *= kWeigh.supporting;
-  for (const FactRule* r : cand.rules) doubt *= r->decisive ? kWeigh.rule : kWeigh.supporting;
-  int fitting = 0;
-  for (const FactCondition& s : cand.problem->support)
-    if (s.judge(c.observed).truth == Truth::yes && ++fitting <= 3) doubt *= kWeigh.condition;
-  if (!cand.problem->require.empty() && cand.required == Truth::yes) doubt *= kWeigh.required;
-  for (size_t i : cand.hits)
-    if (seen.signatures[i].who.size() > 1) {
-      doubt *= kWeigh.witnesses;
-      break;
-    }
-  const double sure = 1 - doubt;
-  return std::min(0.99, cand.required == Truth::unknown && cand.rules.empty() ? sure * kWeigh.unknown : sure);
-}
-
-bool later(const Sightings& s, const Place& p) {
-  return s.count > 0 && s.last.source == p.source && s.last.line > p.line;
-}
-
-/// Nothing died from the first line of the candidate on.
-bool unharmed(const Case& c, const Candidate& cand) {
-  return cand.first.known() &&
-         (c.logs.hard_errors.count == 0 || earlier(c.logs.hard_errors.last, cand.first));
-}
-
-/// The run went on after the last line that speaks for the problem, and succeeded.
-bool run_succeeded(const Case& c, const Candidate& cand) {
-  const bool building = cand.problem->phase == "build" || cand.problem->phase == "import";
-  return unharmed(c, cand) &&
-         (later(c.logs.run_success, cand.last) || (building && later(c.logs.build_success, cand.last)));
-}
-
-/// Mere hints beside signs of a living run are not worth an alarm.
-bool only_hints(const Case& c, const Candidate& cand) {
-  if (cand.decisive > 0 || cand.confidence >= kConfident || c.logs.hard_errors.count > 0) return false;
-  return c.logs.run_success.count > 0 || later(c.logs.alive, cand.last);
-}
-
-Severity severity_for(const Case& c, const Candidate& cand) {
-  const Problem& p = *cand.problem;
-  Severity s = p.severity;
-  if (cand.hits.empty() && !cand.rules.empty()) {
-    s = Severity::info;
-    for (const FactRule* r : cand.rules) s = std::max(s, r->severity);
-  }
-  if (!p.survives_success && !cand.hits.empty()) {
-    if (run_succeeded(c, cand) || only_hints(c, cand)) return Severity::info;
-  }
-  if (s == Severity::fail && cand.confidence < kFail) s = Severity::warn;
-  return s;
-}
-
-std::vector<Candidate> gather(const Case& c) {
-  std::vector<Candidate> out;
-  for (size_t i = 0; i < c.catalogue.problems.size(); ++i) {
-    Candidate cand;
-    cand.problem = &c.catalogue.problems[i];
-    const auto& seen = c.logs.problems[i];
-    collect_lines(c, cand, seen);
-    apply_conditions(c, cand, seen);
-    if (cand.hits.empty() && cand.rules.empty()) continue;
-    cand.confidence = confidence(c, cand, seen);
-    cand.severity = severity_for(c, cand);
-    out.push_back(std::move(cand));
-  }
-  return out;
-}
+constexpr double kShow = 0.2, kTie = 0.2;
 
 bool better(const Candidate& a, const Candidate& b) {
   const bool sure_a = a.confidence >= kConfident, sure_b = b.confidence >= kConfident;
@@ -329,6 +141,7 @@ void take_notes(const Case& c, Diagnosis* d) {
     d->bytes += n.bytes;
     d->lines += n.lines;
     const std::string& name = c.logs.names[i];
+    if (n.bytes == 0) d->notes.push_back(name + c.say(": nothing to read in it", "：无可读内容"));
     if (n.utf16) d->notes.push_back(name + c.say(": read as UTF-16", "：按 UTF-16 读取"));
     if (n.binary) d->notes.push_back(name + c.say(": holds binary bytes", "：含二进制字节"));
     if (n.long_lines)
@@ -337,6 +150,7 @@ void take_notes(const Case& c, Diagnosis* d) {
                                " 行超过 64 KiB，按 16 KiB 的窗口匹配"));
   }
   d->errors = c.logs.errors;
+  d->nothing_read = !c.logs.names.empty() && d->bytes == 0;
   // A host was looked at: rules that nobody could judge are no proof of health.
   if (!c.logs.names.empty() || c.observed.table().empty()) return;
   size_t rules = 0, unknown = 0;
@@ -381,13 +195,16 @@ Diagnosis judge(const Catalogue& catalogue, const LogEvidence& logs, const Obser
       live.push_back(std::move(cand));
   }
   std::sort(live.begin(), live.end(), better);
-  // A cause may stand behind its after-effect in this order: the named after-effects go first.
-  for (const auto& strong : live)
+  // A cause may stand behind its after-effect in this order: the named after-effects go first. A cause that
+  // the run lived with matters as much as what it left (slow, not broken).
+  for (auto& strong : live)
     if (strong.confidence >= kConfident)
       for (const auto& weak : live)
         if (&weak != &strong && weak.problem != strong.problem && explains(strong, weak) &&
-            !explains(weak, strong))
+            !explains(weak, strong)) {
           explained_by.emplace(weak.problem->kind, strong.problem->kind);
+          if (weak.problem->survives_success) strong.severity = std::max(strong.severity, weak.severity);
+        }
   std::erase_if(live, [&](const Candidate& x) { return explained_by.count(x.problem->kind) != 0; });
   live = explained(std::move(live), &explained_by);
 
@@ -419,7 +236,7 @@ Diagnosis judge(const Catalogue& catalogue, const LogEvidence& logs, const Obser
     d.findings.push_back(std::move(f));
   }
   for (const Candidate* cand : hints) d.findings.push_back(finding(c, *cand));
-  if (alarms.empty()) unmatched(c, &d);
+  if (alarms.empty() && !d.nothing_read) unmatched(c, &d);
   return d;
 }
 

@@ -185,5 +185,28 @@ TEST_F(JudgeTest, SpeaksChinese) {
   EXPECT_EQ(judge(catalogue, e, o, Lang::zh).findings.at(0).title, "题");
 }
 
+TEST_F(JudgeTest, WhatTheRunSurvivedIsNotTheCauseOfAnotherDeath) {
+  add(problem("a.warn", signature("could not map")));
+  add(problem("a.death", signature("killed by the cat")));
+  const std::string lived = "WARN: could not map\nBest dispatch: 47.1 GB/s (RDMA)\n";
+  auto d = look(lived + "starting the server\nRuntimeError: killed by the cat\n");
+  EXPECT_EQ(kinds(d), "a.death");
+  ASSERT_EQ(d.findings.size(), 2u);
+  EXPECT_EQ(d.findings[1].code, "a.warn");
+  EXPECT_EQ(d.findings[1].severity, Severity::info);
+  // Without a cause of its own the later death may still be this one's.
+  EXPECT_EQ(kinds(look(lived + "RuntimeError: something unknown\n")), "a.warn");
+  // And one that died before the success is no survivor.
+  EXPECT_EQ(
+      kinds(look("could not map\nRuntimeError: x\nBest dispatch: 47.1 GB/s (RDMA)\nkilled by the cat\n")),
+      "a.warn a.death");
+}
+
+TEST_F(JudgeTest, HearsayDoesNotSilenceALineThatNamesTheCause) {
+  add(problem("a.one", signature("the broken thing"), "exclude = [\"link_layer == InfiniBand\"]"));
+  EXPECT_EQ(kinds(look("on the InfiniBand cluster it works\nRuntimeError: the broken thing\n")), "a.one");
+  EXPECT_EQ(kinds(look("link_layer: InfiniBand\nRuntimeError: the broken thing\n")), "");
+}
+
 }  // namespace
 }  // namespace ep

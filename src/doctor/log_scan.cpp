@@ -5,6 +5,8 @@
 #include <map>
 #include <memory>
 
+#include "base/text.h"
+
 namespace ep {
 
 namespace {
@@ -147,6 +149,7 @@ struct LogScan::Pass {
   bool rested = false;
   int64_t line = 1, blocks = 0;
   std::vector<std::pair<size_t, uint32_t>> found;
+  std::string plain;  ///< the line in hand without escape sequences, when it has some
 
   Pass(LogScan& s, const Hit& h)
       : self(s),
@@ -192,6 +195,14 @@ struct LogScan::Pass {
     line += count_newlines(counted, data + size);
   }
 
+  static std::string_view following(const char* data, size_t size, size_t end) {
+    constexpr size_t kNext = 512;
+    while (end < size && data[end] == '\r') ++end;
+    if (end >= size || data[end] != '\n') return {};
+    const std::string_view rest(data + end + 1, std::min(kNext, size - end - 1));
+    return rest.substr(0, rest.find_first_of("\r\n"));
+  }
+
   void look(const char* data, size_t size, size_t at, uint32_t pattern) {
     if (last_line[pattern] == line) return;
     size_t begin = at > kWindow ? at - kWindow : 0, end = std::min(size, at + kWindow);
@@ -201,7 +212,11 @@ struct LogScan::Pass {
       if (const void* p = std::memchr(data + at, stop, end - at))
         end = size_t(static_cast<const char*>(p) - data);
     }
-    const LogLine l{{data + begin, end - begin}, line};
+    LogLine l{{data + begin, end - begin}, line, following(data, size, end)};
+    if (std::memchr(l.text.data(), '\x1b', l.text.size())) {
+      plain = strip_ansi(l.text);
+      l.text = plain;
+    }
     if (!self.patterns_[pattern].pattern->matches_beside(self.anchors_[pattern], l.text)) {
       ++tries[pattern];
       return;

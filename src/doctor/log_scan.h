@@ -19,8 +19,10 @@ namespace ep {
 using ReadBlock = std::function<Result<size_t>(char* into, size_t most)>;
 
 struct LogLine {
-  std::string_view text;  ///< without line end; a window of at most 16 KiB of very long lines
+  std::string_view
+      text;  ///< without line end and escape sequences; a window of at most 16 KiB of very long lines
   int64_t number = 0;     ///< 1-based
+  std::string_view next;  ///< beginning of the following line; empty at the end of what has been read
 };
 
 struct ScanNotes {

@@ -160,5 +160,20 @@ TEST(LogScan, ReadErrorIsAnError) {
   EXPECT_EQ(r.error().kind, ErrorKind::unreadable);
 }
 
+TEST(LogScan, EscapeSequencesAreTakenOutBeforeMatching) {
+  auto p = pattern({"needle"}, "^ERROR: needle$");
+  auto r = scan(p, "\x1b[31mERROR:\x1b[0m needle\x1b[K\n");
+  EXPECT_EQ(r.hits.size(), 1u);
+}
+
+TEST(LogScan, TheLineComesWithTheOneAfterIt) {
+  auto p = pattern({"needle"});
+  LogScan s({{&p}});
+  std::vector<std::string> next;
+  ASSERT_TRUE(s.run(read_text("needle 1\r\nafter\r\nneedle 2\n\nneedle 3"),
+                    [&](size_t, const LogLine& l) { next.emplace_back(l.next); }));
+  EXPECT_EQ(next, (std::vector<std::string>{"after", "", ""}));
+}
+
 }  // namespace
 }  // namespace ep

@@ -18,25 +18,66 @@ struct Shape {
 };
 
 // In this order: what has the most certain shape first. `keep` below lets harmless values through.
+#define HEX "[0-9a-fA-F]"
 const Shape kShapes[] = {
     {"token",
      R"(()((?:hf_|ghp_|gho_|github_pat_|glpat-|sk-|xox[bp]-|AKIA|ASIA|eyJ[A-Za-z0-9_-]{10,}\.)[A-Za-z0-9_.\-]{12,}))"},
     {"token",
-     R"((?i)((?:bearer|authorization:|token|passw(?:or)?d|secret|api[_-]?key|access[_-]?key)["']?\s*[=: ]\s*["']?)([^\s"',;]{6,}))"},
+     R"((?i)((?:token|passw(?:or)?d|secret|api[_-]?key|access[_-]?key|secret[_-]?key|credentials?)["']?\s*[=:]\s*["']?)([^\s"',;]{6,}))"},
+    {"token", R"((?i)((?:bearer|authorization:\s*basic)\s+)([^\s"',;]{6,}))"},
+    {"token", R"((://[^\s/:@]+:)([^\s/:@]{3,})@)"},
+    {"host", R"((https?://(?:[^\s/@]+@)?)([A-Za-z0-9][\w.-]*\.[A-Za-z]{2,}))"},
     {"email", R"(()([A-Za-z0-9._%+-]+@[A-Za-z0-9-]+\.[A-Za-z0-9.-]*[A-Za-z]))"},
-    {"uuid", R"(()([0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}))"},
-    {"ipv6",
-     R"(()((?:[0-9a-fA-F]{1,4}:){7}[0-9a-fA-F]{1,4}|(?:[0-9a-fA-F]{1,4}:){1,6}:(?:[0-9a-fA-F]{1,4}:){0,5}[0-9a-fA-F]{1,4}))"},
-    {"mac", R"(()((?:[0-9a-fA-F]{2}:){5,19}[0-9a-fA-F]{2}))"},
+    {"host",
+     R"((^|[^\w.-])((?:[a-z0-9][a-z0-9-]*\.)+(?:internal|local|localdomain|lan|corp|intra|intranet|home|priv|private))\b)"},
+    {"bucket", R"(((?:s3a?|gs|az|abfss?|hdfs|oss|cos|tos)://)([A-Za-z0-9][\w.-]+))"},
+    {"project", R"((\bprojects/|--project[= ])([a-z][a-z0-9-]{4,}))"},
+    {"account", R"((\barn:aws[\w-]*:[\w-]*:[\w-]*:)(\d{12})\b)"},
+    {"instance", R"((^|[^\w-])(i-[0-9a-f]{8,17})\b)"},
+    {"uuid", "()(" HEX "{8}-" HEX "{4}-" HEX "{4}-" HEX "{4}-" HEX "{12})"},
+    {"gid", R"((^|[^:\d])((?:\d{1,3}:){10}255:255(?::\d{1,3}){4})(?:$|[^:\d]))"},
+    {"mac", "(^|[^:0-9a-fA-F])((?:" HEX "{2}:){5,19}" HEX "{2})(?:$|[^:0-9a-fA-F])"},
+    {"ipv6", "(^|[^:.0-9a-fA-F])((?:" HEX "{1,4}:){7}" HEX "{1,4}|(?:" HEX "{1,4}:){1,6}:(?:" HEX
+             "{1,4}:){0,5}" HEX "{1,4})"},
     {"guid",
      R"((^|[^:0-9a-fA-F])([0-9a-fA-F]{4}:[0-9a-fA-F]{4}:[0-9a-fA-F]{4}:[0-9a-fA-F]{4})(?:$|[^:0-9a-fA-F]))"},
     {"guid", R"((?i)((?:guid|node_guid|port_guid|sys_image)\S*\s+)(0x[0-9a-f]{12,16}))"},
     {"serial", R"((?i)(serial(?: number| no\.?)?\s*[=:]\s*)([A-Z0-9]{6,}))"},
+    {"serial", R"((?i)(serial number\s+)([0-9a-f]{2}(?:-[0-9a-f]{2}){5,7}))"},
     {"ipv4",
      R"((^|[^0-9.])((?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)){3})\b)"},
 };
 
+/// Public places that say nothing about who writes.
+bool public_host(const std::string& host) {
+  static const char* const kKnown[] = {"github.com",     "githubusercontent.com",
+                                       "pytorch.org",    "nvidia.com",
+                                       "python.org",     "pypi.org",
+                                       "ubuntu.com",     "pythonhosted.org",
+                                       "huggingface.co", "docker.io",
+                                       "docker.com",     "debian.org",
+                                       "kernel.org",     "microsoft.com",
+                                       "google.com",     "redhat.com",
+                                       "anaconda.org",   "anaconda.com",
+                                       "example.org",    "example.com",
+                                       "w3.org",         "vllm.ai",
+                                       "quay.io",        "ghcr.io",
+                                       "nvcr.io",        "mellanox.com",
+                                       "linux-rdma.org", "openucx.org",
+                                       "slurm.net",      "schedmd.com",
+                                       "apache.org",     "gnu.org",
+                                       "deepseek.com",   "json.org",
+                                       "schemastore.org"};
+  for (std::string_view one : kKnown)
+    if (host == one || ends_with(host, "." + std::string(one))) return true;
+  return false;
+}
+
 bool keep(const std::string& what, const std::string& value) {
+  // "tokens: 204440" and "pad_token='<|end|>'" are no secrets.
+  if (what == "token")
+    return value[0] == '<' || value.find_first_not_of("0123456789.,%") == std::string::npos;
+  if (what == "host") return public_host(value);
   if (what == "ipv4") return value == "127.0.0.1" || value == "0.0.0.0" || starts_with(value, "255.");
   if (what == "ipv6") return value == "::1" || value.find_first_not_of("0:") == std::string::npos;
   if (what == "mac" || what == "guid") return value.find_first_not_of("0:xX") == std::string::npos;
@@ -81,12 +122,17 @@ void Pseudonyms::know_user(const std::string& name) {
 
 void Pseudonyms::learn(std::string_view text) {
   static const re2::RE2 kPrompt(R"(^\W{0,3}([a-z_][a-z0-9_-]*)@([A-Za-z0-9][A-Za-z0-9.-]*)[:~ ])");
-  static const re2::RE2 kNccl(R"(([A-Za-z0-9][\w.-]*):\d+:\d+ \[\d+\] NCCL)");
+  static const re2::RE2 kNccl(R"(([A-Za-z0-9][\w.-]*):\d+:\d+ \[\d+\] (?:\S+:\d+ )?(?:NCCL|NVSHMEM))");
+  static const re2::RE2 kMpi(R"(^\W{0,2}(?:\[?\d+,\d+\]?<\w+>:)?\[([A-Za-z][\w.-]*):\d+(?: :\d+:\d+)?\])");
+  static const re2::RE2 kSlurm(R"(\bs(?:run|batch|lurmstepd): (?:error: )?([a-z][\w-]*\d[\w-]*): )");
+  static const re2::RE2 kSsh(R"(\bssh\s+(?:-\S+\s+(?:\d+\s+)?)*(?:[\w.-]+@)?([A-Za-z][\w.-]*))");
+  static const re2::RE2 kNodeRow(R"(^Node:\s+([a-z][\w.-]*))");
+  static const re2::RE2 kOwner(R"(\b(?:USER|LOGNAME|SUDO_USER)=([a-z_][\w-]*))");
   static const re2::RE2 kUname(R"(^Linux ([A-Za-z0-9][\w.-]*) \d+\.\d+)");
   static const re2::RE2 kSyslog(R"(^[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d ([A-Za-z0-9][\w.-]*) \w+)");
-  static const re2::RE2 kHome(R"((?:/home|/Users)/([A-Za-z0-9._-]+))");
+  static const re2::RE2 kHome(R"(/(?:home|Users|users|scratch)/([A-Za-z0-9._-]+))");
   static const re2::RE2 kNamed(
-      R"((?i)(?:host_?name|node_?name|MASTER_ADDR)["']?\s*[=:]\s*["']?([A-Za-z][\w.-]*))");
+      R"((?i)(?:host_?name|node_?name|master[_-]addr|rdzv[_-]endpoint|(?:dist|nccl)[_-]init[_-]addr|head[_-]?node)["']?\s*[=: ]\s*["']?([A-Za-z][\w.-]*))");
   for (std::string_view line : lines(text)) {
     line = line.substr(0, 4096);
     std::string user, host;
@@ -94,9 +140,15 @@ void Pseudonyms::learn(std::string_view text) {
       know_user(user);
       know_host(host);
     }
-    for (const re2::RE2* re : {&kNccl, &kUname, &kSyslog, &kNamed})
+    for (const re2::RE2* re : {&kNccl, &kUname, &kSyslog, &kNamed, &kMpi, &kSlurm, &kSsh, &kNodeRow})
       if (re2::RE2::PartialMatch(line, *re, &host)) know_host(host);
-    if (re2::RE2::PartialMatch(line, kHome, &user)) know_user(user);
+    for (const re2::RE2* re : {&kHome, &kOwner}) {
+      std::string_view rest = line;
+      while (re2::RE2::PartialMatch(rest, *re, &user)) {
+        know_user(user);
+        rest.remove_prefix(std::min(rest.size(), rest.find(user) + user.size()));
+      }
+    }
   }
 }
 
@@ -113,6 +165,13 @@ std::string Pseudonyms::ipv4(const std::string& address) {
 std::string Pseudonyms::make(const std::string& what, const std::string& original) {
   const int n = ++counts_[what];
   if (what == "ipv4") return ipv4(original);
+  if (what == "gid") {  // perftest prints them in decimal: the address behind it is the same as elsewhere
+    const auto parts = split(original, ':');
+    std::string address;
+    for (size_t k = 12; k < 16; ++k) address += (k > 12 ? "." : "") + std::string(parts[k]);
+    return join(std::vector<std::string>(10, "00"), ":") + ":255:255:" + replace_all(ipv4(address), ".", ":");
+  }
+  if (what == "account") return fmt::format("{:012}", n);
   if (what == "ipv6" && original.size() == 39) {  // a GID as sysfs prints it: its kind must stay visible
     const std::string mapped = "0000:0000:0000:0000:0000:ffff:";
     if (starts_with(lower(original), mapped)) {
@@ -171,6 +230,11 @@ std::string Pseudonyms::replace(std::string_view text) {
     next.append(rest);
     out = std::move(next);
   }
+  return replace_names(out);
+}
+
+std::string Pseudonyms::replace_names(std::string_view text) const {
+  std::string out(text);
   // Longest first, so that a full name is not cut by its short form.
   std::vector<std::pair<std::string, std::string>> words(words_.begin(), words_.end());
   std::sort(words.begin(), words.end(),

@@ -20,9 +20,11 @@ class Pseudonyms {
   /// text first.
   void learn(std::string_view text);
   std::string replace(std::string_view text);
+  /// Only host and user names, as whole words: for paths, whose digits mean something.
+  std::string replace_names(std::string_view text) const;
 
   struct Entry {
-    std::string what;  ///< ipv4 ipv6 mac guid uuid host user email token serial
+    std::string what;  ///< ipv4 ipv6 mac guid gid uuid host user email token serial ...
     std::string original, stand_in;
   };
   /// In order of first appearance.

@@ -60,5 +60,50 @@ TEST(Pseudonyms, TwiceIsTheSameAsOnce) {
   EXPECT_EQ(q.replace("10.1.2.3 b8:ce:f6:12:34:56 alice@gpu17:~$"), once);
 }
 
+TEST(Pseudonyms, SecretsButNotNumbersOfTokens) {
+  Pseudonyms p;
+  const std::string keep =
+      "#token: 204440, token usage: 0.02, pad_token='<|end|>', num_tokens=4096, 12.5 tokens/s";
+  EXPECT_EQ(hide(p, keep), keep);
+  for (const char* secret : {"WANDB_API_KEY=8c1f0e00aa11bb22cc33dd44", "password: hunter2hunter2",
+                             "AWS_SECRET_ACCESS_KEY=wJalrXUtnFEMI/K7MDENG",
+                             "Authorization: Bearer abcdef123456", "https://bob:s3cretpw@github.com/x"}) {
+    const std::string out = hide(p, secret);
+    const std::string tail = std::string(secret).substr(std::string(secret).find_last_of("= ") + 1);
+    EXPECT_EQ(out.find(tail), std::string::npos) << out;
+  }
+  EXPECT_EQ(hide(p, "https://bob:s3cretpw@github.com/x").find("s3cretpw"), std::string::npos);
+}
+
+TEST(Pseudonyms, HostsInLaunchersSchedulersAndUrls) {
+  for (const char* line :
+       {"[smc-gpu-03:29881] *** Process received signal ***",
+        "smc-gpu-03:11:12 [3] transport/net_ib.cc:93 NCCL WARN x", "srun: error: smc-gpu-03: task 3: Exited",
+        "ssh -p 22 bob@smc-gpu-03", "--rdzv_endpoint smc-gpu-03:29500",
+        "on smc-gpu-03.prod.svc.cluster.local", "https://smc-gpu-03.example-bank.com:5000/v2",
+        "Node:             smc-gpu-03/198.18.0.1"}) {
+    Pseudonyms p;
+    EXPECT_EQ(hide(p, line).find("smc-gpu-03"), std::string::npos) << hide(p, line);
+  }
+  Pseudonyms p;
+  EXPECT_EQ(hide(p, "see https://github.com/NVIDIA/nccl"), "see https://github.com/NVIDIA/nccl");
+}
+
+TEST(Pseudonyms, WhatCloudsKnowUsBy) {
+  Pseudonyms p;
+  const std::string out = hide(p,
+                               "arn:aws:eks:us-east-1:123456789012:cluster/moe i-0abcd1234ef567890 "
+                               "projects/acme-ml-prod/zones/a s3://acme-ckpt/run7 --project acme-ml-prod");
+  for (const char* word : {"123456789012", "0abcd1234ef567890", "acme-ml-prod", "acme-ckpt"})
+    EXPECT_EQ(out.find(word), std::string::npos) << out;
+}
+
+TEST(Pseudonyms, DecimalGidsOfPerftestHoldTheAddress) {
+  Pseudonyms p;
+  EXPECT_EQ(hide(p, "GID: 00:00:00:00:00:00:00:00:00:00:255:255:10:20:30:41\n"),
+            "GID: 00:00:00:00:00:00:00:00:00:00:255:255:198:18:0:1\n");
+  EXPECT_EQ(hide(p, "10.20.30.41"), "198.18.0.1");
+}
+
 }  // namespace
 }  // namespace ep

@@ -33,7 +33,7 @@ LineTag line_tag(std::string_view line) {
   static const re2::RE2 kRankAnywhere(R"((?i)[\[( ]rank[ =:]*(\d+)[\]), ])");
   static const re2::RE2 kEngine(R"(\(((?:EngineCore|Worker|APIServer|RayWorker|VllmWorker|pid)\w*)[^)]*\))");
   static const re2::RE2 kSglang(R"(\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d ((?:(?:DP|TP|EP|PP)\d+ ?)+)\])");
-  static const re2::RE2 kNccl(R"(([A-Za-z0-9][\w.-]*):(\d+):(\d+) \[(\d+)\] NCCL)");
+  static const re2::RE2 kNccl(R"(([A-Za-z0-9][\w.-]*):(\d+):(\d+) \[(\d+)\] (?:\S+:\d+ )?NCCL)");
   static const re2::RE2 kNode(R"(^((?:node|host|worker|pod|gpu|b|n)[\w.-]*\d)\s*[:|>] )");
   static const re2::RE2 kPdsh(R"(^([a-z][\w.-]*\d[\w.-]*): )");
   std::string_view head = line.substr(0, 240);

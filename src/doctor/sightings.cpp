@@ -13,7 +13,7 @@ namespace ep {
 
 namespace {
 
-constexpr size_t kFirst = 8, kWho = 64, kText = 400;
+constexpr size_t kFirst = 8, kWho = 64, kText = 400, kPlaces = 1024;
 constexpr size_t kHeadBytes = 256 << 10;  // where people describe their machine; logs follow
 
 /// Marks of a run. Hard: something died. Soft: worth a look when nothing better is known.
@@ -151,6 +151,7 @@ class Collector {
     for (const char* t : kRunSuccess) add_mark(t, &out_.run_success);
     for (const char* t : kAlive) add_mark(t, &out_.alive);
     for (const char* t : kBuildSuccess) add_mark(t, &out_.build_success);
+    add_mark("via NET/", &channels_);
   }
 
   void run(std::vector<LogInput>& logs) {
@@ -193,8 +194,8 @@ class Collector {
     const Target& t = targets_[pattern];
     if (t.kind == Target::fact) {
       const FactPattern& row = fact_patterns()[t.index];
-      Evidence where{out_.names.back(), int(l.number), std::string(l.text.substr(0, kText))};
-      read_text_fact(row, l.text, where, observed_);
+      Evidence where{out_.names.back(), int(l.number), clean(l.text)};
+      read_text_fact(row, l.text, l.next, where, observed_);
       return;
     }
     // NCCL prints what it tried and did without as INFO; that is no error of the run.
@@ -205,6 +206,21 @@ class Collector {
                                                   : out_.problems[t.problem].signatures[t.index];
     note(into, l);
     if (t.kind == Target::signature) measure_gaps(t, l.number);
+    if (&into == &channels_) read_channel(l.text);
+    if ((&into == &out_.hard_errors || &into == &out_.run_success) && into.places.size() < kPlaces &&
+        (into.places.empty() || into.places.back().line != l.number))
+      into.places.push_back({source_, l.number, std::nan("")});
+  }
+
+  /// "8[0] -> 0[0] [send] via NET/IB/0": the highest rank, and that two nodes speak (one GPU number, two
+  /// ranks).
+  void read_channel(std::string_view line) {
+    static const re2::RE2 kChannel(R"((\d+)\[(\w+)\] -> (\d+)\[(\w+)\] .*via NET/)");
+    int a = 0, b = 0;
+    std::string from, to;
+    if (!re2::RE2::PartialMatch(line, kChannel, &a, &from, &b, &to)) return;
+    if (std::max(a, b) < 100000) out_.max_rank = std::max({out_.max_rank, a, b});
+    out_.crosses_nodes |= a != b && from == to;
   }
 
   void note(Sightings& into, const LogLine& l) {
@@ -221,6 +237,8 @@ class Collector {
 
   static std::string clean(std::string_view line) {
     std::string text = strip_ansi(line.substr(0, 2 * kText));
+    for (char& ch : text)  // what no terminal and no XML should be given
+      if ((static_cast<unsigned char>(ch) < 0x20 && ch != '\t') || ch == 0x7f) ch = ' ';
     if (text.size() > kText) {
       text.resize(kText);
       while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xC0) == 0x80) text.pop_back();
@@ -256,13 +274,14 @@ class Collector {
     for (char ch : block)
       if (ch != '\0') head_ += ch;  // UTF-16 of plain text becomes readable enough
     const size_t whole = block.empty() || head_read_ >= kHeadBytes ? head_.size() : head_.rfind('\n') + 1;
+    std::string plain;
     for (std::string_view line : lines(std::string_view(head_).substr(0, whole))) {
       ++head_line_;
       line = line.substr(0, 2048);
+      if (contains(line, "\x1b")) line = plain = strip_ansi(line);
       for (const FactPattern& row : fact_patterns())
         if (row.pattern.literals.empty() && re2::RE2::PartialMatch(line, *row.pattern.regex))
-          read_text_fact(row, line, {out_.names.back(), head_line_, std::string(line.substr(0, kText))},
-                         observed_);
+          read_text_fact(row, line, {}, {out_.names.back(), head_line_, clean(line)}, observed_);
     }
     head_.erase(0, whole);
   }
@@ -273,6 +292,7 @@ class Collector {
   std::vector<ScanPattern> patterns_;
   std::vector<Target> targets_;
   std::vector<LinePattern> marks_;
+  Sightings channels_;
   int source_ = 0;
   std::string head_;
   size_t head_read_ = 0;
@@ -295,6 +315,7 @@ void read_logs(const Catalogue& catalogue, std::vector<LogInput> logs, Observed&
   if (out.hosts.size() > 1 && !observed.all("nodes"))
     observed.add("nodes", std::to_string(out.hosts.size()), {}, Trust::mentioned);
   derive_facts(observed);
+  if (out.crosses_nodes && !observed.all("nodes")) observed.add("nodes", "2", {}, Trust::mentioned);
 }
 
 LogEvidence read_logs(const Catalogue& catalogue, std::vector<LogInput> logs, Observed& observed) {

@@ -33,6 +33,7 @@ struct Sightings {
   std::vector<Sighting> first;  ///< up to eight
   Place last;
   std::set<std::string> who;  ///< up to 64 different ones
+  std::vector<Place> places;  ///< of hard errors and signs of success: the first thousand lines
 };
 
 struct LogInput {
@@ -53,6 +54,7 @@ struct LogEvidence {
   std::vector<OfProblem> problems;  ///< as in the catalogue
   Sightings hard_errors, soft_errors, run_success, alive, build_success;
   int max_rank = -1;
+  bool crosses_nodes = false;  ///< a channel between two ranks with the same GPU number runs over the network
   std::set<std::string> hosts;  ///< up to 1024
 };
 

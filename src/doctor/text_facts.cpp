@@ -24,6 +24,7 @@ struct Row {
   Trust trust = Trust::installed;
   const char* value = "";
   double factor = 0;
+  const char* next = nullptr;  ///< the value stands in this one's group, on the following line
 };
 
 // Packages: pip list ("name  1.2"), pip freeze, wheels, "Successfully installed", dpkg. `>=` is a wish, not a
@@ -90,7 +91,7 @@ const Row kRows[] = {
     {"nvidia_peermem", R"(\bnvidia_peermem\s+\d{3,}\s+\d+)", "kernel.peermem", Trust::running, "true"},
     {"nv_peer_mem", R"(\bnv_peer_mem\s+\d{3,}\s+\d+)", "kernel.peermem_legacy", Trust::running, "true"},
     {"gdrdrv ", R"(\bgdrdrv\s+\d{3,}\s+\d+)", "kernel.gdrdrv", Trust::running, "true"},
-    {"/dev/gdrdrv", R"(^c[rwx-]{9}.*/dev/gdrdrv)", "kernel.gdrdrv_device", Trust::running, "true"},
+    {"/dev/gdrdrv", R"(\bc[rwx-]{9}\S* .*/dev/gdrdrv)", "kernel.gdrdrv_device", Trust::running, "true"},
     {"/dev/gdrdrv", R"(cannot access '?/dev/gdrdrv'?: No such file)", "kernel.gdrdrv_device", Trust::running,
      "false"},
     {"peermem not found", R"(Module nvidia[-_]peermem not found)", "kernel.peermem", Trust::running, "false"},
@@ -101,8 +102,13 @@ const Row kRows[] = {
      "", 1024},
     {"max locked memory", R"(max locked memory\s+\(kbytes, -l\)\s+unlimited)", "limits.memlock",
      Trust::running, "18446744073709551615"},
-    {"/dev/shm", R"(^(?:shm|tmpfs)\s+([\d.]+)G\s.*\s/dev/shm)", "limits.shm_bytes", Trust::running, "", kGiB},
-    {"/dev/shm", R"(^(?:shm|tmpfs)\s+([\d.]+)M\s.*\s/dev/shm)", "limits.shm_bytes", Trust::running, "",
+    {"ulimit -l", R"(ulimit -l\s*$)", "limits.memlock", Trust::running, "", 1024, R"(^\W{0,4}(\d+)\s*$)"},
+    {"ulimit -l", R"(ulimit -l\s*$)", "limits.memlock", Trust::running, "18446744073709551615", 0,
+     R"(^\W{0,4}unlimited\s*$)"},
+    {"ulimit -l", R"((?i)ulimit -l(?: is|:|=| )+(\d+)\b)", "limits.memlock", Trust::mentioned, "", 1024},
+    {"/dev/shm", R"(\b(?:shm|tmpfs)\s+([\d.]+)G\s.*\s/dev/shm)", "limits.shm_bytes", Trust::running, "",
+     kGiB},
+    {"/dev/shm", R"(\b(?:shm|tmpfs)\s+([\d.]+)M\s.*\s/dev/shm)", "limits.shm_bytes", Trust::running, "",
      1048576},
     {"nvidia-fabricmanager", R"(nvidia-fabricmanager\S*\s.*\b(inactive|failed|not-found)\b)",
      "driver.fabric_manager", Trust::running},
@@ -183,8 +189,12 @@ const Row kRows[] = {
   "((?:NVSHMEM|NCCL|DEEP_EP|EP|HYBRID_EP|GLOO|SGLANG|VLLM|UCX|FI|CUDA|TORCH|PYTORCH|OMPI|MASTER|LD)_[A-Z0-" \
   "9_]+|WORLD_"                                                                                             \
   "SIZE|RANK|LOCAL_RANK|MAX_JOBS|DISABLE_SM90_FEATURES)"
-constexpr const char* kEnvRegex =
-    R"(((?:^|[\s"'{,;:>(\[-]))" ENV_NAMES R"x(["']?\]?\s?[=:]\s?(?:"([^"]*)"|'([^']*)'|([^\s"',;)\]]*))))x";
+constexpr const char* kEnvRegex = R"(((?:^|[\s"'{,;:>(\[-]))" ENV_NAMES
+                                  R"x(["']?\]?\s?(?:=\s?|:\s*)(?:"([^"]*)"|'([^']*)'|([^\s"',;)\]]*))))x";
+// A pod's `- name: X`, its `value: "1"` on the following line; and the same on one line, as JSON prints it.
+constexpr const char* kYamlName = R"x(\bname:\s*["']?)x" ENV_NAMES R"x(["']?\s*$)x";
+constexpr const char* kYamlValue = R"x(\bvalue:\s*["']?([^"'#]*?)["']?\s*$)x";
+constexpr const char* kJsonPair = R"x("name":\s*")x" ENV_NAMES R"x(",\s*"value":\s*"([^"]*)")x";
 const char* const kEnvLiterals[] = {
     "NVSHMEM_",   "NCCL_IB",     "NCCL_NET",     "NCCL_CUMEM",  "NCCL_GIN",    "NCCL_SOCKET", "NCCL_P2P",
     "NCCL_CROSS", "NCCL_MNNVL",  "NCCL_TUNER",   "NCCL_SHM",    "NCCL_NVLS",   "DEEP_EP_",    "EP_NCCL",
@@ -212,24 +222,30 @@ const Row kHeadRows[] = {
     {"", R"((?i)\bRoCE(?: ?v2)?\b)", "link_layer", Trust::mentioned, "Ethernet"},
     {"", R"((?i)\bInfiniBand\b.*\b(?:NDR|HDR|fabric|cluster|network)|\bIB (?:NDR|HDR|network|fabric))",
      "link_layer", Trust::mentioned, "InfiniBand"},
-    {"", R"((?i)\b(\d{1,3}) nodes?\b)", "nodes", Trust::mentioned},
+    {"", R"((?i)\b(\d{1,3}) (?:(?:prefill|decode|GPU|compute|worker|[HD]GX|GB?\d+|[HBA]\d+) )?nodes?\b)",
+     "nodes", Trust::mentioned},
     {"", R"((?i)\b(\d{1,3}) ?[x×*] ?8 ?(?:[x×*] ?)?(?:NVIDIA )?(?:GB?|B|H|A)\d{2,3})", "nodes",
      Trust::mentioned},
     {"", R"((?i)\bsingle[- ]node\b)", "nodes", Trust::mentioned, "1"},
+    {"", R"((?i)\b(?:two|both|multi(?:ple)?)[- ]?(?:nodes?|machines|hosts|servers)\b)", "nodes",
+     Trust::mentioned, "2"},
+    {"", R"((?i)\bfour[- ](?:nodes?|machines|hosts|servers)\b)", "nodes", Trust::mentioned, "4"},
+    {"", R"((?i)\b(\d{1,3}) ?[x×*] ?(?:p[45]\w*\.\d+xlarge|p6-b|DGX|HGX))", "nodes", Trust::mentioned},
     {"", R"((?i)peermem\b[^.;]{0,40}\b(?:is |are |already )*(?:not|isn't|aren't) loaded)", "kernel.peermem",
      Trust::mentioned, "false"},
     {"", R"((?i)lsmod shows nvidia_peermem|peermem (?:is |module |was |already |and \w+ (?:are )?)*loaded)",
      "kernel.peermem", Trust::mentioned, "true"},
     {"", R"((?i)\b400 ?G(?:b/s|bps|bE|E|b)?\b|\bNDR\b)", "perf.line_gbps", Trust::mentioned, "50"},
     {"", R"((?i)\bshmem_put_bw\D{1,12}(\d+(?:\.\d+)?) ?GB/s)", "perf.line_gbps", Trust::running},
-    {"", R"((?i)\b(?:p5(?:en|e)?\.48xlarge|p6-b\d00|hyperpod|\bEFA\b))", "cloud", Trust::mentioned, "aws"},
+    {"", R"((?i)\b(?:p5(?:en|e)?\.48xlarge|p5en|p6e?-[bg]\w*\.|p6-b\d00|hyperpod|\bEFA\b))", "cloud",
+     Trust::mentioned, "aws"},
     {"", R"((?i)\b(?:a3-ultragpu|a3-megagpu|a4-highgpu|a4x-|GKE)\b)", "cloud", Trust::mentioned, "gcp"},
     {"", R"((?i)\b(?:Standard_ND\w+|Azure)\b)", "cloud", Trust::mentioned, "azure"},
     {"", R"((?i)\b(?:aliyun|alibaba|eRDMA)\b)", "cloud", Trust::mentioned, "alibaba"},
     {"", R"((?i)\beRDMA\b)", "nic.driver", Trust::mentioned, "erdma"},
     {"", R"(\bEFA\b)", "nic.driver", Trust::mentioned, "efa"},
     {"", R"((?i)\b(?:ConnectX-?|CX-?)(\d)\b)", "nic.model", Trust::mentioned},
-    {"", R"((?i)\bk8s\b|\bpods?\b)", "container", Trust::mentioned, "kubernetes"},
+    {"", R"((?i)\bk8s\b|\bpods?\b|@[a-z-]*pod[-\w]* )", "container", Trust::mentioned, "kubernetes"},
     {"", R"((?i)\bdocker\b)", "container", Trust::mentioned, "docker"},
     {"", R"(gcc(?: version| \(.*\))? (\d+\.\d+))", "gcc.version", Trust::mentioned},
     {"", R"(^Linux \S+ (\d+\.\d+\.\d+))", "kernel.version", Trust::running},
@@ -247,6 +263,7 @@ FactPattern make(const Row& r) {
   f.trust = r.trust;
   f.value = r.value;
   f.factor = r.factor;
+  if (r.next) f.next = compile_regex(r.next, false, &error);
   return f;
 }
 
@@ -284,19 +301,31 @@ const std::vector<FactPattern>& fact_patterns() {
   static const std::vector<FactPattern> kPatterns = [] {
     std::vector<FactPattern> out;
     for (const Row& r : kRows) out.push_back(make(r));
-    for (const char* literal : kEnvLiterals) out.push_back(make({literal, kEnvRegex, "", Trust::installed}));
+    for (const char* literal : kEnvLiterals) {
+      out.push_back(make({literal, kEnvRegex, "", Trust::installed}));
+      out.push_back(make({literal, kYamlName, "", Trust::installed, "", 0, kYamlValue}));
+      out.push_back(make({literal, kJsonPair, "", Trust::installed}));
+    }
     for (const Row& r : kHeadRows) out.push_back(make(r));
     return out;
   }();
   return kPatterns;
 }
 
-void read_text_fact(const FactPattern& row, std::string_view line, const Evidence& where,
-                    Observed& observed) {
+void read_text_fact(const FactPattern& row, std::string_view line, std::string_view next,
+                    const Evidence& where, Observed& observed) {
   const re2::RE2& re = *row.pattern.regex;
+  std::string below;
+  if (row.next && !(row.value.empty() ? re2::RE2::PartialMatch(next, *row.next, &below)
+                                      : re2::RE2::PartialMatch(next, *row.next)))
+    return;
   if (row.fact.empty()) {  // environment: all assignments of the line
     std::string_view rest = line;
     std::string name, a, b, c;
+    if (row.next) {
+      if (re2::RE2::PartialMatch(line, re, &name)) observed.add("env." + name, below, where, row.trust);
+      return;
+    }
     if (re.NumberOfCapturingGroups() < 5) {
       if (re2::RE2::PartialMatch(line, re, &name, &a)) observed.add("env." + name, a, where, row.trust);
       return;
@@ -311,8 +340,8 @@ void read_text_fact(const FactPattern& row, std::string_view line, const Evidenc
   }
   std::string value = row.value;
   if (value.empty() || ends_with(value, ".")) {
-    std::string group;
-    if (re.NumberOfCapturingGroups() < 1 || !re2::RE2::PartialMatch(line, re, &group)) return;
+    std::string group = below;
+    if (!row.next && (re.NumberOfCapturingGroups() < 1 || !re2::RE2::PartialMatch(line, re, &group))) return;
     if (row.factor != 0) {
       auto n = parse_double(group);
       if (!n) return;

@@ -78,5 +78,35 @@ TEST(TextFacts, DevicesNodesAndLimits) {
       "6.52");
 }
 
+TEST(TextFacts, PairsOfAPodSpecAreVariables) {
+  const char* pod =
+      "    env:\n    - name: NVSHMEM_IB_GID_INDEX\n      value: \"3\"\n    - name: NCCL_IB_HCA\n      value: "
+      "mlx5_0\n";
+  EXPECT_EQ(best(pod, "env.NVSHMEM_IB_GID_INDEX"), "3");
+  EXPECT_EQ(best(pod, "env.NCCL_IB_HCA"), "mlx5_0");
+  EXPECT_EQ(best("{\"name\": \"NVSHMEM_DEBUG\", \"value\": \"WARN\"}\n", "env.NVSHMEM_DEBUG"), "WARN");
+  EXPECT_EQ(best("      NVSHMEM_REMOTE_TRANSPORT:   ibgda\n", "env.NVSHMEM_REMOTE_TRANSPORT"), "ibgda");
+  EXPECT_EQ(best("- name: NVSHMEM_DEBUG\n  valueFrom:\n    fieldRef: x\n", "env.NVSHMEM_DEBUG"), "");
+  EXPECT_EQ(best("- name: NVSHMEM_DEBUG", "env.NVSHMEM_DEBUG"), "");
+}
+
+TEST(TextFacts, AnswerOfACommandStandsOnTheNextLine) {
+  EXPECT_EQ(best("pod1 # ulimit -l\n64\n", "limits.memlock"), "65536");
+  EXPECT_EQ(best("$ ulimit -l\r\nunlimited\r\n", "limits.memlock"), "18446744073709551615");
+  EXPECT_EQ(best("$ ulimit -l\n$ ls\n", "limits.memlock"), "");
+}
+
+TEST(TextFacts, EscapeSequencesDoNotHideFacts) {
+  EXPECT_EQ(best("\x1b[36mtorch\x1b[0m                 2.11.0+cu130\n", "torch.cuda"), "13.0");
+  EXPECT_EQ(best("\x1b[1mNVSHMEM v3.6.5\x1b[0m\n", "nvshmem.version"), "3.6.5");
+}
+
+TEST(TextFacts, ChannelsOfNcclTellHowManyNodes) {
+  EXPECT_EQ(best("a:1:2 [0] NCCL INFO Channel 00/0 : 8[0] -> 0[0] [receive] via NET/IB/0/GDRDMA\n", "nodes"),
+            "2");
+  EXPECT_EQ(best("a:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] [send] via NET/Socket/0\n", "nodes"), "2");
+  EXPECT_EQ(best("a:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n", "nodes"), "");
+}
+
 }  // namespace
 }  // namespace ep

@@ -99,6 +99,10 @@ std::string diagnosis_text(const Diagnosis& d, const Look& look) {
     out += row(look, "", place(*d.start) + "  " + d.start->text);
     for (const auto& c : d.collect) out += row(look, look.tr({"collect", "收集"}), c);
     out += "\n";
+  } else if (alarms == 0 && (d.nothing_read || !d.errors.empty())) {
+    out += std::string(look.tr({"Not judged: there was nothing to read, or not all of it could be read.",
+                                "无法判断：没有可读内容，或未能全部读取。"})) +
+           "\n";
   } else if (alarms == 0) {
     out += std::string(look.tr({"No known problem found.", "未发现已知问题。"})) + "\n";
   }

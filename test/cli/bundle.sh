@@ -18,4 +18,18 @@ grep -q alice b-map.json || die "the map lacks a name"
 [ "$(stat -c %a b-map.json)" = 600 ] || die "the map is readable by others"
 run 1 doctor --from b/host.snap b/logs/01-rank0.log; out_has driver.hca-name
 run 1 bundle --from sample/gcp-a4-fresh --yes -o b rank0.log; err_has "b"
+
+# A home folder's name stands in paths of the snapshot too; a NIC's serial number in binary product data.
+run 0 snapshot --from sample/h100-ib -o host
+mkdir -p host/root/home/zacharias/.config
+echo 'alias x=y' >host/root/home/zacharias/.config/notes
+python3 - <<'PY'
+import json
+m = json.load(open("host/manifest.json"))
+m["environment"].update(HOME="/home/zacharias", USER="zacharias")
+json.dump(m, open("host/manifest.json", "w"))
+PY
+run 0 bundle --from host --yes -o c
+! grep -aq zacharias c/host.snap || die "a path still holds the user's name"
+run 0 facts --from c/host.snap
 echo "a bundle hides names"
