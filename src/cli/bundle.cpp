@@ -124,8 +124,9 @@ class Bundle : public Command {
 
   void hide(const Facts& facts, std::vector<Piece>& logs, SnapshotData& data) {
     if (facts.os.hostname.ok()) names_.know_host(*facts.os.hostname);
-    if (auto user = facts.environment.find("USER"); user != facts.environment.end())
-      names_.know_user(user->second);
+    for (const char* variable : {"USER", "LOGNAME", "SUDO_USER", "HOME"})
+      if (auto it = data.environment.find(variable); it != data.environment.end())
+        names_.know_user(it->second.substr(it->second.rfind('/') + 1));
     for (const auto& p : logs) names_.learn(p.text);
     for (const auto& [path, node] : data.nodes)
       if (node.content) names_.learn(*node.content);

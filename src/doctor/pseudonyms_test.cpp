@@ -19,7 +19,7 @@ TEST(Pseudonyms, VersionsAndNumbersStay) {
   Pseudonyms p;
   const std::string text =
       "driver 580.95.05, NVSHMEM v3.5.19-1, firmware 28.43.1014, 12:34:56, 0000:17:00.0, 58.10 GB/s, "
-      "vbios 97.00.00.00.01, 580.95.05-0ubuntu0.24.04.1";
+      "vbios 97.00.00.00.01, 580.95.05-0ubuntu0.24.04.1, MLNX_OFED_LINUX-24.10-3.2.5.0";
   EXPECT_EQ(hide(p, text), text);
 }
 
