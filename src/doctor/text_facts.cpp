@@ -369,6 +369,14 @@ void derive_facts(Observed& o) {
           : compare_versions(VersionOrder::dotted, v->value, "2.5") < 0 ? "v2"
                                                                         : "v25",
           v->where, v->trust);
+  // Pull request 564 (2026-01) came after 1.2.1 was numbered: older numbers cannot hold it, 1.2.1 may; this
+  // commit does.
+  if (const auto* c = o.best("deepep.commit");
+      c && !o.all("deepep.rc_fix") && starts_with(c->value, "29d31c0"))
+    o.add("deepep.rc_fix", "true", c->where, c->trust);
+  if (const auto* v = o.best("deepep.version");
+      v && !o.all("deepep.rc_fix") && compare_versions(VersionOrder::dotted, v->value, "1.2.1") < 0)
+    o.add("deepep.rc_fix", "false", v->where, v->trust);
   if (const auto* names = o.all("nic.names"))
     for (const auto& n : std::vector<Observation>(*names))
       if (std::string d = driver_of(n.value); !d.empty()) o.add("nic.driver", d, n.where, n.trust);

@@ -108,5 +108,12 @@ TEST(TextFacts, ChannelsOfNcclTellHowManyNodes) {
   EXPECT_EQ(best("a:1:2 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM\n", "nodes"), "");
 }
 
+TEST(TextFacts, WhichDeepEpKnowsTheNewQueueOrder) {
+  EXPECT_EQ(best("deep_ep        1.1.0\n", "deepep.rc_fix"), "false");
+  EXPECT_EQ(best("deep_ep        1.2.1+29d31c0\n", "deepep.rc_fix"), "true");
+  EXPECT_EQ(best("deep_ep        1.2.1+73b6ea4\n", "deepep.rc_fix"), "");
+  EXPECT_EQ(best("deep_ep        2.0.0\n", "deepep.rc_fix"), "");
+}
+
 }  // namespace
 }  // namespace ep

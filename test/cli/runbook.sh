@@ -46,9 +46,10 @@ PY
 host; run 0 doctor --json --from host; json "d['findings'] == []"
 
 # 1: the names of rdma-core, and an NVSHMEM that takes only mlx5: DeepEP put on the machine before DOCA-OFED was.
-host; mv host done
+host
+mv host ready
 run 0 snapshot --from sample/gcp-a4-fresh -o host
-mkdir -p host/root/opt && cp -R done/root/opt/epready host/root/opt/
+mkdir -p host/root/opt && cp -R ready/root/opt/epready host/root/opt/
 python3 - <<'PY'
 import json
 m = json.load(open("host/manifest.json"))
