@@ -1,4 +1,4 @@
-// Builds and Python: programs that we start with an argument vector and a clean environment.
+// Builds: programs that we start with an argument vector and a clean environment.
 #include <fmt/format.h>
 #include <sched.h>
 
@@ -9,9 +9,6 @@
 
 namespace ep {
 namespace {
-
-// What pip and uv use when nothing is said; named so that a mirror map can replace it.
-const char* const kPublicIndex = "https://pypi.org/simple";
 
 int allowed_cpus() {
   cpu_set_t set;
@@ -25,6 +22,8 @@ Result<> run_call(Call call, Job& job) {
   return {};
 }
 
+}  // namespace
+
 bool has_program(const std::string& name, Job& job) {
   Call call;
   call.argv = {name, "--version"};
@@ -32,13 +31,6 @@ bool has_program(const std::string& name, Job& job) {
   call.limit_s = 30;
   return job.call(call).has_value();
 }
-
-std::vector<std::string> pip_offline(const Site& site) {
-  if (site.options->offline_dir.empty()) return {};
-  return {"--no-index", "--find-links", site.options->offline_dir + "/wheels"};
-}
-
-}  // namespace
 
 Result<> act(const RunArgv& a, Job& job) {
   Call call;
@@ -79,71 +71,6 @@ Result<> act(const CMakeBuild& a, Job& job) {
   if (auto r = site.tree.publish(stage + to, to); !r)
     return add_context(r.error(), "the build installed nothing into its prefix");
   return site.tree.remove_tree(stage);
-}
-
-Result<> act(const PythonVenv& a, Job& job) {
-  Site& site = job.site();
-  std::string root = site.path(a.root), python = a.python.empty() ? "python3" : a.python;
-  // An environment knows its own path, so it is made in place; the mark says that it is whole.
-  std::string mark = root + "/.epready-venv";
-  if (auto there = site.tree.read(mark); there && there->kind == Entry::Kind::file) {
-    job.say("already there: " + root);
-    return {};
-  }
-  if (!site.keeper->inside_prefix(root))
-    return fail(ErrorKind::malformed, "environments live below the prefix", root);
-  if (auto r = site.tree.remove_tree(root); !r) return r;
-  if (auto r = site.keeper->make_dirs(root.substr(0, root.rfind('/'))); !r) return r;
-  Call call;
-  bool uv = has_program("uv", job);
-  call.argv = uv ? std::vector<std::string>{"uv", "venv", "--seed", "--python", python, root}
-                 : std::vector<std::string>{python, "-m", "venv", root};
-  if (auto r = run_call(call, job); !r) {
-    Error e = r.error();
-    if (!uv && contains(e.text(), "ensurepip"))
-      e.next = "apt-get install python3-venv, then run the same command again";
-    return Failure(std::move(e));
-  }
-  return act(WriteFile{mark, "made by epready with " + python + "\n", 0644}, job);
-}
-
-Result<> act(const PipInstall& a, Job& job) {
-  Site& site = job.site();
-  std::string venv = site.path(a.venv);
-  bool uv = has_program("uv", job);
-  std::string overrides_path = venv + "/epready-overrides.txt";
-  if (!a.overrides.empty())
-    if (auto r = act(WriteFile{overrides_path, join(a.overrides, "\n") + "\n", 0644}, job); !r) return r;
-  Call call;
-  call.env = a.env;
-  call.env["PIP_DISABLE_PIP_VERSION_CHECK"] = "1";
-  call.env["PIP_NO_INPUT"] = "1";
-  call.limit_s = a.limit_s;
-  auto command = [&](const std::vector<std::string>& what, bool no_deps) {
-    std::vector<std::string> argv =
-        uv ? std::vector<std::string>{"uv", "pip", "install", "--python", venv + "/bin/python"}
-           : std::vector<std::string>{venv + "/bin/python", "-m", "pip", "install"};
-    if (uv && !a.overrides.empty()) argv.insert(argv.end(), {"--override", overrides_path});
-    auto offline = pip_offline(site);
-    if (!offline.empty())
-      argv.insert(argv.end(), offline.begin(), offline.end());
-    else if (std::string index =
-                 mirrored(a.index_url.empty() ? kPublicIndex : a.index_url, site.options->mirrors);
-             !a.index_url.empty() || index != kPublicIndex)
-      argv.insert(argv.end(), {"--index-url", index});
-    if (no_deps) argv.push_back("--no-deps");
-    if (a.no_build_isolation) argv.push_back("--no-build-isolation");
-    argv.insert(argv.end(), a.extra_args.begin(), a.extra_args.end());
-    for (const auto& r : what) argv.push_back(r[0] == '/' || r[0] != '.' ? r : site.path(r));
-    return argv;
-  };
-  call.argv = command(a.requirements, a.no_deps);
-  if (!a.requirements.empty())
-    if (auto r = run_call(call, job); !r) return r;
-  if (uv || a.overrides.empty()) return {};
-  // pip has no overrides: what torch pins is replaced afterwards, without asking its dependencies.
-  call.argv = command(a.overrides, true);
-  return run_call(call, job);
 }
 
 Result<> act(const RunSelf& a, Job& job) {

@@ -32,13 +32,19 @@ Result<> act(const ApplyPatch& a, Job& job);
 // action_build.cpp
 Result<> act(const RunArgv& a, Job& job);
 Result<> act(const CMakeBuild& a, Job& job);
+Result<> act(const RunSelf& a, Job& job);
+// action_python.cpp
 Result<> act(const PythonVenv& a, Job& job);
 Result<> act(const PipInstall& a, Job& job);
-Result<> act(const RunSelf& a, Job& job);
 // action_kernel.cpp
 Result<> act(const MergeModuleOptions& a, Job& job);
 Result<> act(const RefreshInitramfs& a, Job& job);
 Result<> act(const Reboot& a, Job& job);
+
+/// Whether `NAME --version` works on the host.
+bool has_program(const std::string& name, Job& job);
+/// What pip or uv said, in our words and with the act that helps; other errors come back as they are.
+Error explain_pip(Error e, const std::string& venv);
 
 /// Downloads `url` with the given hash into PREFIX/cache/SHA256 and returns that path inside the tree. Takes
 /// it from the cache or the offline folder when it is there. Used by Fetch and AddAptSource.

@@ -70,9 +70,11 @@ CheckResult check_nccl_copies(const Facts& f, const Words& w) {
 }
 
 CheckResult check_nccl_version(const Facts& f, const Words& w) {
-  auto deep = copies(f, {"deep-ep"});
+  auto deep = copies(f, {"deep-ep", "sgl-deep-ep"});
   for (const auto& d : deep) {
-    bool v2 = compare_versions(VersionOrder::pep440, d.package->version, "2.0") >= 0;
+    // SGLang's wheel counts its own versions: 0.1.x is DeepEP 2.x.
+    bool v2 = d.package->name == "sgl-deep-ep" ||
+              compare_versions(VersionOrder::pep440, d.package->version, "2.0") >= 0;
     if (!v2) continue;
     for (const auto& p : d.env->packages)
       if ((p.name == "nvidia-nccl-cu12" || p.name == "nvidia-nccl-cu13") &&

@@ -37,6 +37,8 @@ const std::vector<CommandRow>& commands() {
                                "显示本机将有哪些更改及原因，但不做任何更改"}, true, true, make_plan_command},
       {"libs", Group::change, {"Plan DeepEP and its wheels in a workspace, without root",
                                "规划在工作目录中构建 DeepEP 及其 wheel，无需 root"}, true, true, make_libs},
+      {"libs lint", Group::know, {"Judge the libraries installed: copies, versions, search paths, GPU code, probes",
+                                  "检查已装的库：副本、版本、搜索路径、GPU 代码、探测结果"}, true, true, make_libs_lint},
       {"driver", Group::change, {"Plan the driver options that IBGDA needs, with initramfs and reboot",
                                  "规划 IBGDA 所需的驱动选项、initramfs 与重启"}, true, true, make_driver_command},
       {"apply", Group::change, {"Do a plan: journalled, resumable after a stop or a reboot",

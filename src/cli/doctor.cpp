@@ -3,13 +3,17 @@
 
 #include "cli/catalogue.h"
 #include "cli/log_files.h"
+#include "cli/mend.h"
+#include "cli/output_file.h"
 #include "cli/rows.h"
 #include "doctor/host_facts.h"
 #include "doctor/judge.h"
 #include "doctor/text_facts.h"
 #include "facts/facts.h"
 #include "host/host.h"
+#include "plan/plan_json.h"
 #include "report/doctor_report.h"
+#include "report/plan_report.h"
 
 namespace ep {
 
@@ -43,10 +47,24 @@ class Doctor : public Command {
              "",
              false},
             {"--fix",
-             {"Print only the mend, as commands to read and run", "只输出修复命令"},
+             {"Print only the mend: commands to read, and on a host the steps that `apply` does",
+              "只输出修复：供阅读的命令，以及在主机上由 `apply` 执行的步骤"},
              &fix_,
              {},
              "",
+             false},
+            {"-o,--output",
+             {"With --fix: write its plan to FILE, for epready apply FILE",
+              "与 --fix 同用：把修复计划写入 FILE，供 epready apply FILE 使用"},
+             &output_,
+             {},
+             "FILE",
+             false},
+            {"--prefix",
+             {"Folder of epready to look at, besides the usual ones", "除常用位置外还要检查的 epready 目录"},
+             &prefix_,
+             {},
+             "DIR",
              false},
             {"--problems-dir",
              {"A folder of your own problems, read beside ours", "自有问题目录，与内置目录一并读取"},
@@ -64,9 +82,14 @@ class Doctor : public Command {
     if (host) {
       auto opened = c.open();
       if (!opened) return c.report(opened.error());
-      const auto facts = c.read(**opened);
+      host_ = std::move(*opened);
+      auto facts = c.read(*host_, absolute_prefix(prefix_));
       if (!facts) return c.report(facts.error());
-      observe_host(*facts, observed);
+      facts_ = std::move(*facts);
+      observe_host(facts_, observed);
+      if (host_->kind() == HostKind::live)
+        if (const PythonEnvironment* e = environment_of_deepep(facts_))
+          observe_libraries(read_libraries(*host_, *e, facts_), observed);
     }
     if (!follow_.empty()) return follow(c, *catalogue, observed);
     std::vector<LogInput> logs;
@@ -77,6 +100,7 @@ class Doctor : public Command {
     }
     const LogEvidence evidence = read_logs(*catalogue, std::move(logs), observed);
     const Diagnosis d = judge(*catalogue, evidence, observed, c.lang);
+    if (fix_ && host_) return fix(c, *catalogue, d);
     return show(c, d);
   }
 
@@ -112,6 +136,26 @@ class Doctor : public Command {
         c.next("epready bundle", {"collects what a bug report needs", "收集报告问题所需的内容"});
       else
         c.next("epready verify -r 1");
+    }
+    return exit_code(d);
+  }
+
+  /// The commands as text, then what of it `apply` can do as a plan.
+  int fix(Context& c, const Catalogue& catalogue, const Diagnosis& d) {
+    const auto mend = plan_mend(c, catalogue, d, *host_, facts_, absolute_prefix(prefix_));
+    if (!mend) return c.report(mend.error());
+    if (!output_.empty())
+      if (auto ok = write_output(output_, plan_to_json(*mend)); !ok) return c.report(ok.error());
+    if (c.json) {
+      c.out(plan_to_json(*mend));
+    } else {
+      c.out(fix_text(c, d));
+      if (!mend->empty()) c.out(plan_text(*mend, c.look()));
+      if (!mend->empty())
+        c.next(output_.empty()
+                   ? "epready doctor --fix" + (prefix_.empty() ? "" : " --prefix " + shell_quote(prefix_)) +
+                         " -o mend.json && epready apply mend.json"
+                   : "epready apply " + shell_quote(output_));
     }
     return exit_code(d);
   }
@@ -160,7 +204,9 @@ class Doctor : public Command {
   }
 
   std::vector<std::string> files_;
-  std::string format_, follow_, own_;
+  std::string format_, follow_, own_, output_, prefix_;
+  std::unique_ptr<Host> host_;
+  Facts facts_;
   bool here_ = false, fix_ = false;
 };
 

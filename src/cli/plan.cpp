@@ -12,9 +12,11 @@
 #include "cli/plan_options.h"
 #include "cli/rows.h"
 #include "host/host.h"
+#include "plan/fact_scope.h"
 #include "plan/lock.h"
 #include "plan/plan_json.h"
 #include "render/render.h"
+#include "report/lanes_report.h"
 #include "report/plan_report.h"
 
 namespace ep {
@@ -118,10 +120,15 @@ class PlanCommand : public Command {
       if (auto ok = write_output(output_, plan_to_json(plan)); !ok) return c.report(ok.error());
       c.note(w("plan written to {}", "计划已写入 {}", output_));
     }
+    const auto gaps = plan.lane == "local" ? std::vector<PodGap>()
+                                           : pod_gaps(planned->platform, fact_scope(input->facts), c.lang);
     if (c.json) {
-      c.out(plan_report_json(*planned));
+      c.out(plan_report_json(*planned, gaps));
     } else {
       c.out(plan_text(plan, c.look()));
+      if (!gaps.empty())
+        c.out("\n" + w("This pod lacks, as lines of its specification:", "此 Pod 缺少（按规格中的行）：") +
+              "\n" + pod_text(gaps, c.look()));
       if (verbose_) c.out("\n" + versions_text(planned->solution, c.look()));
     }
     if (plan.empty())
@@ -148,6 +155,12 @@ class LibsCommand : public PlanCommand {
   }
   std::vector<Option> options() override {
     auto o = PlanCommand::options();
+    o.push_back({"workspace",
+                 {"The same as --workspace: older scripts took it so", "同 --workspace：旧脚本用位置参数"},
+                 &positional_,
+                 {},
+                 "DIR",
+                 false});
     o.push_back(
         {"--workspace",
          {"Folder of the work (default ./ep_kernels_workspace)", "工作目录（默认 ./ep_kernels_workspace）"},
@@ -175,6 +188,26 @@ class LibsCommand : public PlanCommand {
  private:
   Result<> prepare(Context& c) override {
     PlanOptions& p = arguments_.plan;
+    auto host = c.open();
+    if (!host) return Failure(host.error());
+    const auto environment = (*host)->environment();
+    // What the scripts read from the environment means the same here; an option goes before it.
+    const auto variable = [&](const char* name, std::string& into) {
+      const auto it = environment.find(name);
+      if (into.empty() && it != environment.end()) into = it->second;
+    };
+    if (!positional_.empty() && !workspace_.empty() && positional_ != workspace_)
+      return fail(ErrorKind::usage, "two workspaces", positional_ + ", " + workspace_, {},
+                  "epready libs --workspace DIR");
+    if (workspace_.empty()) workspace_ = positional_;
+    variable("WORKSPACE", workspace_);
+    variable("MODE", mode_);
+    variable("DEEPEP_COMMIT_HASH", ref_);
+    variable("NVSHMEM_VER", nvshmem_);
+    if (!mode_.empty() && mode_ != "install" && mode_ != "wheel") {
+      c.note(Words{c.lang}("MODE={} is not ours and is ignored", "MODE={} 与本程序无关，已忽略", mode_));
+      mode_ = "install";
+    }
     p.wheel = mode_ == "wheel";
     std::error_code ec;
     if (p.prefix.empty())
@@ -183,11 +216,7 @@ class LibsCommand : public PlanCommand {
                      .string();
     if (!ref_.empty()) p.with.push_back("deepep-commit=" + ref_);
     if (!nvshmem_.empty()) p.with.push_back("nvshmem=" + nvshmem_);
-    // The variables that the scripts read mean the same here; a machine without a GPU builds for the list, or
-    // for both generations.
-    auto host = c.open();
-    if (!host) return Failure(host.error());
-    const auto environment = (*host)->environment();
+    // A machine without a GPU builds for the list, or for both generations.
     const auto archs = environment.find("TORCH_CUDA_ARCH_LIST");
     const auto asked = [&](std::string_view name) {
       return std::any_of(p.with.begin(), p.with.end(),
@@ -202,7 +231,7 @@ class LibsCommand : public PlanCommand {
     return {};
   }
   std::string name() const override { return "libs"; }
-  std::string workspace_, mode_ = "install", ref_, nvshmem_;
+  std::string workspace_, positional_, mode_, ref_, nvshmem_;
 };
 
 /// What configure_system_drivers.sh is for: the module options, merged, with a refreshed initramfs and a

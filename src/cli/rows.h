@@ -17,6 +17,7 @@ std::unique_ptr<Command> make_lanes();
 std::unique_ptr<Command> make_plan_command();
 std::unique_ptr<Command> make_stacks();
 std::unique_ptr<Command> make_libs();
+std::unique_ptr<Command> make_libs_lint();
 std::unique_ptr<Command> make_driver_command();
 std::unique_ptr<Command> make_data_lint();
 std::unique_ptr<Command> make_apply();

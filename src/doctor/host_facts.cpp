@@ -194,6 +194,20 @@ class Filler {
     }
   }
 
+  /// Versions are compared within one environment: the first that holds DeepEP; without one, all.
+  std::vector<const PythonEnvironment*> deepep_environments() const {
+    std::vector<const PythonEnvironment*> all, with;
+    for (const PythonEnvironment& e : f_.python) {
+      all.push_back(&e);
+      for (const PythonPackage& p : e.packages)
+        if (p.name == "deep-ep" || starts_with(p.name, "sgl-deep-ep")) {
+          with.push_back(&e);
+          break;
+        }
+    }
+    return with.empty() ? all : with;
+  }
+
   void software() {
     for (const CudaToolkit& t : f_.cuda)
       text("cuda.version", t.nvcc_version.ok() ? t.nvcc_version : t.version);
@@ -205,27 +219,23 @@ class Filler {
                                     {"nvidia-nccl-cu", {"nccl.version", "nccl.wheel_version"}},
                                     {"torch", {"torch.version"}},
                                     {"deep-ep", {"deepep.version"}},
-                                    {"sgl-deep-ep", {}},
                                     {"vllm", {"vllm.version"}},
                                     {"sglang", {"sglang.version"}},
                                     {"megatron-core", {"megatron.version"}},
                                     {"uccl", {"uccl.version"}},
                                     {"setuptools", {"setuptools.version"}}};
-    // Two environments with different wheels are no conflict: those with DeepEP count, else all.
-    const auto deepep = [](const PythonEnvironment& e) {
-      return std::any_of(e.packages.begin(), e.packages.end(), [](const PythonPackage& p) {
-        return p.name == "deep-ep" || p.name == "sgl-deep-ep";
-      });
-    };
-    const bool chosen = std::any_of(f_.python.begin(), f_.python.end(), deepep);
-    for (const PythonEnvironment& e : f_.python) {
-      if (chosen && !deepep(e)) continue;
-      text("python.version", e.version);
-      for (const PythonPackage& p : e.packages)
+    for (const PythonEnvironment* e : deepep_environments()) {
+      text("python.version", e->version);
+      for (const PythonPackage& p : e->packages) {
+        // SGLang's wheel counts its own versions: 0.1.x is DeepEP 2.x.
+        if (p.name == "sgl-deep-ep" || p.name == "sgl-deep-ep-v25")
+          o_.add("deepep.generation", p.name == "sgl-deep-ep" ? "v2" : "v25",
+                 {p.location, 0, p.name + " " + p.version});
         for (const Wheel& w : kWheels)
           if (p.name == w.prefix || (ends_with(w.prefix, "cu") && starts_with(p.name, w.prefix)))
             for (const char* fact : w.facts)
               o_.add(fact, p.version, {p.location, 0, p.name + " " + p.version});
+      }
     }
     for (const Package& p : f_.packages) {
       if (!contains(p.state, "installed")) continue;
@@ -315,6 +325,21 @@ class Filler {
 };
 
 }  // namespace
+
+void observe_libraries(const LibraryFacts& l, Observed& o) {
+  const auto add = [&](const char* fact, const LibraryCopy* c) {
+    if (c && c->version.ok())
+      o.add(fact, c->version->substr(0, c->version->find('+')), {c->path, 0, "version " + *c->version},
+            Trust::running);
+  };
+  // Without torch's or DeepEP's own files nobody can say what a process would hold.
+  if (!l.torch.empty() || !l.deepep.empty()) add("nccl.version", l.at(l.vllm_nccl));
+  for (const auto* list : {&l.torch, &l.deepep})
+    for (const auto& r : *list)
+      if (const LibraryCopy* c = l.at(r.path); c && c->family == "nvshmem") add("nvshmem.host_version", c);
+  if (l.elastic_buffer.ok() && *l.elastic_buffer)
+    o.add("deepep.generation", "v2", {l.elastic_buffer.where, 0, "ElasticBuffer"}, Trust::running);
+}
 
 void observe_host(const Facts& facts, Observed& observed) {
   Filler(facts, observed).run();

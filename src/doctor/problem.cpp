@@ -157,6 +157,7 @@ void read_advice(TomlReader& r, Problem& p, std::vector<Error>& errors) {
     Fix f;
     f.text = words(s);
     f.commands = s.strings("commands");
+    f.steps = s.strings("steps");
     f.root = s.boolean("root");
     f.reboot = s.boolean("reboot");
     f.only_if = conditions(s, "if");

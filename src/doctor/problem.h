@@ -67,6 +67,7 @@ struct LookAlike {
 struct Fix {
   TwoTexts text;
   std::vector<std::string> commands;
+  std::vector<std::string> steps;  ///< ids of plan steps that do it: `doctor --fix` plans them
   bool root = false, reboot = false;
   std::vector<FactCondition> only_if;
 };

@@ -29,6 +29,8 @@ Fact<std::string> version_of_macros(const Host& host, const std::string& path,
   return known(join(parts, "."), path);
 }
 
+}  // namespace
+
 Fact<std::string> header_version(const Host& host, const std::string& name, const std::string& root) {
   if (name == "nvshmem") {
     const std::vector<std::string_view> macros{"NVSHMEM_VENDOR_MAJOR_VERSION", "NVSHMEM_VENDOR_MINOR_VERSION",
@@ -43,6 +45,8 @@ Fact<std::string> header_version(const Host& host, const std::string& name, cons
                              {"GDR_API_MAJOR_VERSION", "GDR_API_MINOR_VERSION"});
   return absent<std::string>(root, "no stamp, and no header tells the version");
 }
+
+namespace {
 
 // What a folder without a stamp is, by the file that only this part has; empty when it is none of ours.
 std::string known_part(const Host& host, const std::string& root) {

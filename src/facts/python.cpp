@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/text.h"
+#include "facts/libraries.h"
 #include "facts/parsers.h"
 #include "facts/reading.h"
 
@@ -114,7 +115,9 @@ std::vector<std::string> site_folders(const Host& host, const std::string& prefi
   return out;
 }
 
-PythonEnvironment read_environment(const Host& host, const std::string& prefix) {
+}  // namespace
+
+PythonEnvironment read_environment_at(const Host& host, const std::string& prefix) {
   PythonEnvironment e;
   e.root = prefix;
   e.interpreter = prefix + "/bin/python3";
@@ -147,9 +150,13 @@ PythonEnvironment read_environment(const Host& host, const std::string& prefix) 
   return e;
 }
 
+namespace {
+
 std::vector<std::string> candidates(const Reading& r) {
   const Host& host = r.host;
   std::vector<std::string> out;
+  // The folder that somebody named goes before what happens to be active.
+  if (auto v = r.variable("EPREADY_PREFIX"); starts_with(v, "/")) out.push_back(v + "/venv");
   for (const char* variable : {"VIRTUAL_ENV", "CONDA_PREFIX"})
     if (auto v = r.variable(variable); starts_with(v, "/")) out.push_back(v);
   const std::string path = r.variable("PATH");
@@ -157,7 +164,6 @@ std::vector<std::string> candidates(const Reading& r) {
     if (starts_with(dir, "/") && ends_with(dir, "/bin")) out.emplace_back(dir.substr(0, dir.size() - 4));
   out.insert(out.end(), {"/usr", "/usr/local"});
   std::string home = r.home();
-  if (auto v = r.variable("EPREADY_PREFIX"); starts_with(v, "/")) out.push_back(v + "/venv");
   if (starts_with(home, "/")) out.push_back(home + "/.local/share/epready/venv");
   std::vector<std::string> parents{"/opt", "/opt/conda/envs"};
   if (starts_with(home, "/")) {
@@ -211,7 +217,7 @@ void read_python(const Reading& r, Facts& f) {
     while (prefix.size() > 1 && ends_with(prefix, "/")) prefix.pop_back();
     // /bin and /sbin on PATH give "", which is /usr on merged systems.
     if (prefix.empty() || !seen.insert(prefix).second || !has_python(r.host, prefix)) continue;
-    f.python.push_back(read_environment(r.host, prefix));
+    f.python.push_back(read_environment_at(r.host, prefix));
   }
   std::vector<PythonPackage> loose;
   add_source_trees(r, loose);

@@ -55,6 +55,9 @@ std::vector<std::string> names_in(const Host& host, const std::string& path);
 /// A probe's output as a fact; absent when the program is not there, unreadable when it failed.
 Fact<std::string> probe_text(const ProbeResult& probe, const std::string& name);
 
+/// Version of a part from its headers below ROOT/include: nvshmem, nccl, gdrcopy.
+Fact<std::string> header_version(const Host& host, const std::string& part, const std::string& root);
+
 /// The same state, place and reason for another type.
 template <class To, class From>
 Fact<To> same_trouble(const Fact<From>& from) {

@@ -48,6 +48,9 @@ class Host {
   /// attributes that answer EINVAL, ENODATA or EIO when unset are `unreadable` with that word. Links are
   /// followed.
   virtual Result<std::string> read(const std::string& path, size_t limit = 4u << 20) const = 0;
+  /// At most `size` bytes from `offset` on; fewer only at the end. For binaries of which a few pieces are
+  /// wanted. Recorders do not keep them: a snapshot answers "not captured" unless it holds the file.
+  virtual Result<std::string> read_at(const std::string& path, uint64_t offset, size_t size) const;
   /// Names in a directory, sorted, without . and ..
   virtual Result<std::vector<std::string>> list(const std::string& path) const = 0;
   /// Target of a symbolic link, as written.

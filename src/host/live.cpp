@@ -112,6 +112,25 @@ class LiveHost final : public Host {
     return out;
   }
 
+  Result<std::string> read_at(const std::string& path, uint64_t offset, size_t size) const override {
+    int fd = open(real(path, true).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) return failure(path, errno);
+    std::string out(size, '\0');
+    size_t have = 0;
+    int error = 0;
+    while (have < size) {
+      ssize_t n = pread(fd, out.data() + have, size - have, off_t(offset + have));
+      if (n < 0 && errno == EINTR) continue;
+      if (n < 0) error = errno;
+      if (n <= 0) break;
+      have += size_t(n);
+    }
+    close(fd);
+    if (error) return failure(path, error);
+    out.resize(have);
+    return out;
+  }
+
   Result<std::vector<std::string>> list(const std::string& path) const override {
     DIR* dir = opendir(real(path, true).c_str());
     if (!dir) {

@@ -11,6 +11,13 @@
 
 namespace ep {
 
+// Hosts that hold whole files hand out pieces of them.
+Result<std::string> Host::read_at(const std::string& path, uint64_t offset, size_t size) const {
+  auto whole = read(path, SIZE_MAX);
+  if (!whole) return whole;
+  return offset < whole->size() ? whole->substr(size_t(offset), size) : std::string();
+}
+
 namespace {
 
 // A snapshot shows itself by its first bytes or its manifest; everything else is text to be read as a paste.

@@ -13,6 +13,9 @@ class Recorder final : public Host {
   HostKind kind() const override { return inner_.kind(); }
   std::string name() const override { return inner_.name(); }
   Result<std::string> read(const std::string& path, size_t limit = 4u << 20) const override;
+  Result<std::string> read_at(const std::string& path, uint64_t offset, size_t size) const override {
+    return inner_.read_at(path, offset, size);
+  }
   Result<std::vector<std::string>> list(const std::string& path) const override;
   Result<std::string> link(const std::string& path) const override;
   Result<FileInfo> info(const std::string& path) const override;

@@ -67,6 +67,14 @@ void make_nic_map(Build& b);
 void make_env(Build& b);
 void make_consumer(Build& b);
 
+/// A step below the prefix that needs the network and no root.
+Step user_step(const Build& b, std::string id, const std::string& component, std::string title);
+bool has_trait(const Release* r, const char* trait);
+
+/// "FILE.whl SHA256" of a release that are of this requirement and machine (x86_64, aarch64).
+std::vector<std::string> wheels_for(const Release& release, const std::string& requirement,
+                                    const std::string& machine);
+
 /// Writes ROOT/.epready-part: what facts/parts.cpp reads back.
 WriteFile stamp_file(const std::string& root, const std::map<std::string, std::string>& values);
 Predicate part_predicate(const std::string& name, const std::string& prefix,

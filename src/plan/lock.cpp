@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/text.h"
+#include "plan/build.h"
 
 namespace ep {
 namespace {
@@ -23,6 +24,16 @@ std::map<std::string, std::string> blocks(std::string_view text) {
   return out;
 }
 
+/// Whether a step takes this component from an index of its own.
+bool other_index(const Plan& plan, const std::string& component) {
+  for (const auto& s : plan.steps)
+    for (const auto& a : s.actions)
+      if (const auto* pip = std::get_if<PipInstall>(&a);
+          pip && s.component == component && !pip->index_url.empty())
+        return true;
+  return false;
+}
+
 }  // namespace
 
 std::string lock_text(const Planned& planned) {
@@ -34,6 +45,18 @@ std::string lock_text(const Planned& planned) {
     out += fmt::format("\n[[component]]\nid = \"{}\"\nversion = \"{}\"\n", c.component, c.version);
     const std::string requirement = fill_in(c.release->requirement, planned.solution.scope);
     if (!requirement.empty()) out += fmt::format("requirement = \"{}\"\n", requirement);
+    const auto machine = planned.solution.scope.find("arch");
+    const auto wheels =
+        requirement.empty()
+            ? std::vector<std::string>()
+            : wheels_for(*c.release, requirement,
+                         machine == planned.solution.scope.end() ? "x86_64" : machine->second.text);
+    // Only the default index carries these files.
+    if (!wheels.empty() && !other_index(p, c.component)) {
+      out += "wheels = [\n";
+      for (const auto& w : wheels) out += fmt::format("  \"{}\",\n", w);
+      out += "]\n";
+    }
     std::string commit = c.release->git_commit;
     for (const auto& s : p.steps)
       for (const auto& a : s.actions)

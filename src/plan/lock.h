@@ -1,6 +1,6 @@
 // epready.lock: the answer of a plan, component by component, so that it can be asked for again.
 // Deterministic bytes: the same facts and data give the same lock. Pure. Holds full commits and exact
-// requirements; hashes of wheels are not in it yet.
+// requirements, and the wheels with their SHA-256 where the data know them.
 #pragma once
 #include <string>
 #include <string_view>

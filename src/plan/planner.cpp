@@ -146,7 +146,8 @@ void note_missing_for_libs(Build& b) {
   if (nvcc.verdict != Verdict::pass)
     b.note("no-toolkit", Severity::fail,
            b.w("DeepEP is compiled with nvcc {}", "DeepEP 需要 nvcc {} 编译", b.version("cuda")), nvcc.reason,
-           {"epready plan --stack " + b.stack.id});
+           {"epready plan --stack " + b.stack.id + "  (brings the toolkit, as root)",
+            "epready libs --with deepep=2.1.0+sgl0.1.2  (a wheel: no compiler is needed)"});
 }
 
 Planned build_plan(const Facts& facts, const Recipe& recipe, const Stack& stack, const Platform* platform,

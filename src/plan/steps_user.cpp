@@ -29,6 +29,15 @@ std::string filled(const Build& b, const std::string& component) {
   return r ? fill_in(r->requirement, b.solution.scope) : std::string();
 }
 
+/// The requirement with the hashes that the data know for this machine's wheels, as a requirements file says
+/// them.
+std::string with_hashes(const Build& b, const std::string& requirement, const Release* r) {
+  std::string out = requirement;
+  for (const auto& wheel : wheels_for(*r, requirement, b.facts.os.architecture.value_or("x86_64")))
+    out += " --hash=sha256:" + wheel.substr(wheel.rfind(' ') + 1);
+  return out;
+}
+
 /// The CUDA flavour of torch's wheels that goes with the toolkit: its own, else the default one of the same
 /// major, else the highest of that major. `is_default`: the package index carries it under the plain name.
 std::string torch_tag(const Build& b, bool& is_default) {
@@ -46,23 +55,12 @@ std::string torch_tag(const Build& b, bool& is_default) {
 }
 
 /// Requirements that must win over torch's own pins, now and at every later install.
-std::vector<std::string> overrides(const Build& b) {
+std::vector<std::string> overrides(const Build& b, bool hashes = false) {
   std::vector<std::string> out;
   for (const char* id : {"nccl", "nvshmem"})
-    if (b.release(id) && b.option("nvshmem-source") != "git") out.push_back(filled(b, id));
+    if (b.release(id) && b.option("nvshmem-source") != "git")
+      out.push_back(hashes ? with_hashes(b, filled(b, id), b.release(id)) : filled(b, id));
   return out;
-}
-
-Step user_step(const Build& b, std::string id, const std::string& component, std::string title) {
-  Step s;
-  s.id = std::move(id);
-  s.component = component;
-  s.title = std::move(title);
-  s.risk = Risk::user_files;
-  s.needs_network = true;
-  s.runbook_phase = b.phase(component);
-  if (const Choice* c = b.solution.choice(component)) s.why = c->why;
-  return s;
 }
 
 /// One wheel over what torch pinned, without touching its other dependencies.
@@ -75,7 +73,7 @@ void make_override(Build& b, const std::string& component, const std::string& na
   s.before = s.after = {{"wheel", args}};
   PipInstall pip;
   pip.venv = b.venv();
-  pip.requirements = {requirement};
+  pip.requirements = {with_hashes(b, requirement, b.release(component))};
   pip.overrides = overrides(b);
   pip.no_deps = true;
   s.actions = {pip};
@@ -99,10 +97,6 @@ std::map<std::string, std::string> build_environment(const Build& b) {
   env["LIBRARY_PATH"] = home + "/lib64/stubs";  // -lcuda links without a driver
   if (b.release("nvshmem") && b.option("nvshmem-source") == "git") env["NVSHMEM_DIR"] = b.below("nvshmem");
   return env;
-}
-
-bool has_trait(const Release* r, const char* trait) {
-  return r && std::find(r->traits.begin(), r->traits.end(), trait) != r->traits.end();
 }
 
 std::string commit_of(Build& b, const std::string& component) {
@@ -154,7 +148,13 @@ void make_torch(Build& b) {
   PipInstall pip;
   pip.venv = b.venv();
   pip.requirements = {r->requirement};
-  if (!is_default) pip.index_url = replace_all(r->index_url, "{torch-tag}", tag);
+  if (is_default) {
+    pip.requirements = {with_hashes(b, r->requirement, r)};
+    pip.overrides = overrides(b, true);  // the NCCL that torch pins never comes in
+  } else {
+    pip.index_url =
+        replace_all(r->index_url, "{torch-tag}", tag);  // without our NCCL: the next step brings it
+  }
   s.actions = {pip};
   s.before = s.after = {{"wheel", {b.venv(), "torch", requirement_range(r->requirement)}}};
   s.estimate_s = 300;
@@ -243,7 +243,7 @@ void make_deepep(Build& b) {
                   b.w("Install DeepEP {} from its wheel", "用 wheel 安装 DeepEP {}", b.version("deepep")));
     PipInstall pip;
     pip.venv = b.venv();
-    pip.requirements = {r->requirement};
+    pip.requirements = {with_hashes(b, r->requirement, r)};
     pip.overrides = overrides(b);
     pip.no_deps = true;  // its own pins would undo the overrides
     s.actions = {pip};
@@ -320,62 +320,6 @@ void make_deepep(Build& b) {
     s.before = s.after = {{"wheel", {b.venv(), "deep-ep", "==" + base_version(r->version)}}, s.after[0]};
   s.estimate_s = 600;
   b.consider(std::move(s), needs);
-}
-
-void make_nic_map(Build& b) {
-  const std::string title = b.w("Give every GPU its own NIC (what pull request 466 does, without patching)",
-                                "为每块 GPU 指定网卡（PR 466 的作用，但不改 DeepEP 源码）");
-  const Named& count = b.solution.scope.at("nic.count");
-  if (has_trait(b.release("deepep"), "nic-map") ||
-      (count.present && (count.text == "0" || count.text == "1"))) {
-    b.wants.emplace("nic-map", std::vector<std::string>());
-    b.skip("nic-map", title,
-           has_trait(b.release("deepep"), "nic-map")
-               ? b.w("this DeepEP does it itself", "此 DeepEP 自带该功能")
-               : b.w("{} RDMA NIC: nothing to choose", "{} 块 RDMA 网卡：无需选择", count.text));
-    return;
-  }
-  const std::string root = b.below("nic-map");
-  Step s = user_step(b, "nic-map", "nic-map", title);
-  s.needs_network = false;
-  s.why =
-      b.w("two GPUs under one PCIe switch would take the same NIC: half of the NICs idle (6.5 instead of 50 "
-          "to 80 GB/s in the runbook)",
-          "同一 PCIe 交换机下两块 GPU 会选中同一网卡，一半网卡空闲（runbook 中 6.5 而非 50 至 80 GB/s）");
-  const std::map<std::string, std::string> stamp = {{"version", "1"}, {"venv", b.venv()}};
-  const auto text = [](const char* path) { return std::string(embedded(path).value_or("")); };
-  s.actions = {WriteFile{root + "/epready_nic_map.py", text("data/python/epready_nic_map.py"), 0644},
-               WriteFile{root + "/install_nic_map.py", text("data/python/install_nic_map.py"), 0644},
-               RunArgv{{b.venv() + "/bin/python", root + "/install_nic_map.py"}, "", {}, 60},
-               stamp_file(root, stamp)};
-  s.before = s.after = {part_predicate("nic-map", b.options.prefix, stamp)};
-  s.estimate_s = 2;
-  b.consider(std::move(s), {"python", "deepep", "torch"});
-}
-
-void make_env(Build& b) {
-  const std::string root = b.below("env");
-  Step s =
-      user_step(b, "env", "env", b.w("Write the environment file {}/env.sh", "写入环境文件 {}/env.sh", root));
-  s.needs_network = false;
-  s.why = b.stack.lane == "local"
-              ? b.w("what programs on this host should find, with the reason of each line",
-                    "本机程序应使用的环境，每行附理由")
-              : b.w("NIC mapping and GID choice computed from this host, after the reboot; no fixed index, "
-                    "no LD_PRELOAD",
-                    "重启后按本机计算网卡映射与 GID；不写死索引，不用 LD_PRELOAD");
-  const std::map<std::string, std::string> stamp = {
-      {"stack", b.stack.id},
-      {"deepep", b.version("deepep")},
-      {"handler", b.option("nic-handler").empty() ? "none" : b.option("nic-handler")}};
-  s.actions = {MakeDir{root, 0755},
-               RunSelf{{"env", "--shell", "--lane", b.stack.lane, "--prefix", b.options.prefix, "--output",
-                        root + "/env.sh"},
-                       60},
-               stamp_file(root, stamp)};
-  s.before = s.after = {part_predicate("env", b.options.prefix, stamp)};
-  s.estimate_s = 1;
-  b.consider(std::move(s), {"reboot", "prefix", "python", "deepep", "nvshmem", "nccl", "nic-map"});
 }
 
 void make_consumer(Build& b) {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/digest.h"
 #include "recipe/data_files.h"
 
 namespace ep {
@@ -41,6 +42,13 @@ Release read_release(const TomlNode& node, const std::string& file, std::vector<
   out.git_commit = r.text("commit");
   out.git_ref = r.text("ref");
   out.requirement = r.text("requirement");
+  out.wheels = r.strings("wheels");
+  for (const auto& w : out.wheels) {
+    const auto words = split_ws(w);
+    if (words.size() != 2 || !ends_with(words[0], ".whl") || !is_sha256_hex(std::string(words[1])))
+      r.complain(*node.find("wheels"), fmt::format("\"{}\" names no wheel with its hash", w),
+                 "expected FILE.whl and 64 hexadecimal digits");
+  }
   out.index_url = r.text("index_url");
   out.packages = r.strings("packages");
   out.apt_repo = r.text("apt");

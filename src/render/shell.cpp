@@ -2,6 +2,8 @@
 // here-documents.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/text.h"
 #include "render/render.h"
 
@@ -98,17 +100,44 @@ struct ToShell {
                        q(place(a.root)));
   }
   std::string operator()(const PipInstall& a) const {
-    std::vector<std::string> args;
-    if (a.no_deps) args.push_back("--no-deps");
-    if (a.no_build_isolation) args.push_back("--no-build-isolation");
-    if (!a.index_url.empty()) args.insert(args.end(), {"--index-url", a.index_url});
-    args.insert(args.end(), a.extra_args.begin(), a.extra_args.end());
-    for (const auto& r : a.requirements) args.push_back(r);
+    const auto hashed = [](const std::string& r) { return contains(r, " --hash="); };
+    const auto plain = [](const std::string& r) { return r.substr(0, r.find(" --hash=")); };
+    std::vector<std::string> options;
+    if (a.no_build_isolation) options.push_back("--no-build-isolation");
+    if (!a.index_url.empty()) options.insert(options.end(), {"--index-url", a.index_url});
+    options.insert(options.end(), a.extra_args.begin(), a.extra_args.end());
     std::string out;
-    if (!a.overrides.empty())
-      out += write_file(plan.prefix + "/overrides.txt", join(a.overrides, "\n") + "\n", 0644);
-    return out + fmt::format("{}{}/bin/python -m pip install {}\n", words(a.env), q(place(a.venv)),
-                             shell_join(args));
+    const auto install = [&](std::vector<std::string> args) {
+      args.insert(args.begin(), options.begin(), options.end());
+      out += fmt::format("{}{}/bin/python -m pip install {}\n", words(a.env), q(place(a.venv)),
+                         shell_join(args));
+    };
+    // pip takes hashes from a file only, and for all of an install: first by hash alone, then what it depends
+    // on.
+    const auto by_hash = [&](const std::vector<std::string>& what) {
+      const std::string list =
+          fmt::format("{}/wheels-{}.txt", plan.prefix, what[0].substr(0, what[0].find_first_of("=<>!~ ")));
+      out += write_file(list, join(what, "\n") + "\n", 0644);
+      install({"--no-deps", "--require-hashes", "-r", list});
+    };
+    std::vector<std::string> names, overrides;
+    for (const auto& r : a.requirements) names.push_back(plain(r));
+    for (const auto& r : a.overrides) overrides.push_back(plain(r));
+    if (!overrides.empty())
+      out += write_file(plan.prefix + "/overrides.txt", join(overrides, "\n") + "\n", 0644);
+    const bool all_hashed = std::all_of(a.requirements.begin(), a.requirements.end(), hashed);
+    if (!a.requirements.empty() && all_hashed) by_hash(a.requirements);
+    if (a.no_deps && !all_hashed) names.insert(names.begin(), "--no-deps");
+    if (!a.no_deps || !all_hashed) install(names);
+    // pip has no overrides: what its dependencies brought is replaced afterwards.
+    if (overrides.empty() || a.no_deps) return out;
+    if (std::all_of(a.overrides.begin(), a.overrides.end(), hashed)) {
+      by_hash(a.overrides);
+    } else {
+      overrides.insert(overrides.begin(), "--no-deps");
+      install(overrides);
+    }
+    return out;
   }
   std::string operator()(const MergeModuleOptions& a) const {
     std::string line = "options " + a.module;

@@ -96,7 +96,7 @@ std::string versions_text(const Solution& solution, const Look& look) {
   return out;
 }
 
-std::string plan_report_json(const Planned& planned) {
+std::string plan_report_json(const Planned& planned, const std::vector<PodGap>& pod) {
   using Json = nlohmann::ordered_json;
   Json versions = Json::array();
   for (const auto& c : planned.solution.choices) {
@@ -111,6 +111,10 @@ std::string plan_report_json(const Planned& planned) {
               {"has_changes", !planned.plan.empty()},
               {"versions", versions},
               {"plan", Json::parse(plan_to_json(planned.plan))}};
+  out["pod"] = Json::array();
+  for (const auto& g : pod)
+    out["pod"].push_back(
+        {{"at", g.at}, {"yaml", g.yaml}, {"why", g.why}, {"known", g.truth != Truth::unknown}});
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

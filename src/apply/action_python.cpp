@@ -1,0 +1,333 @@
+// Python environments and what is installed into them. An install that fails or is cut leaves the environment
+// as it was: a copy made of hard links stands beside it meanwhile.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "apply/actions.h"
+#include "base/text.h"
+#include "facts/parsers.h"
+
+namespace ep {
+namespace {
+
+// What pip and uv use when nothing is said; named so that a mirror map can replace it.
+const char* const kPublicIndex = "https://pypi.org/simple";
+
+std::vector<std::string> pip_offline(const Site& site) {
+  if (site.options->offline_dir.empty()) return {};
+  return {"--no-index", "--find-links", site.options->offline_dir + "/wheels"};
+}
+
+Result<> run_call(const Call& call, Job& job) {
+  auto answer = job.call(call);
+  if (!answer) return Failure(answer.error());
+  return {};
+}
+
+/// The environment as it stands, beside itself. Installers replace files by new ones, so hard links keep the
+/// old. A mark in the environment says that an install is going on: where it still stands, that install was
+/// cut.
+class Before {
+ public:
+  Before(std::string venv, Job& job)
+      : venv_(std::move(venv)), copy_(venv_ + ".before"), mark_(venv_ + "/.epready-installing"), job_(job) {}
+
+  Result<> take() {
+    const Tree& tree = job_.site().tree;
+    for (const char* left : {".copying", ".discard"})
+      if (auto r = tree.remove_tree(venv_ + left); !r) return r;
+    if (auto r = settle_earlier(); !r) return r;
+    Call call;
+    call.argv = {"cp", "-al", "--", venv_, venv_ + ".copying"};
+    call.quiet = true;
+    call.limit_s = 600;
+    if (auto r = run_call(call, job_); !r) return r;
+    if (auto r = tree.publish(venv_ + ".copying", copy_); !r) return r;
+    return tree.write_file(mark_, {Entry::Kind::file, 0600, geteuid(), getegid(), job_.step().id + "\n"});
+  }
+  Result<> put_back() { return job_.site().tree.publish(copy_, venv_); }
+  Result<> drop() {
+    const Tree& tree = job_.site().tree;
+    if (auto r = tree.remove(mark_); !r) return r;
+    // Renamed first: half a removal must not be taken for a copy.
+    if (auto r = tree.publish(copy_, venv_ + ".discard"); !r) return r;
+    return tree.remove_tree(venv_ + ".discard");
+  }
+
+ private:
+  Result<> settle_earlier() {
+    const Tree& tree = job_.site().tree;
+    auto copy = tree.read(copy_), mark = tree.read(mark_);
+    if (!copy || copy->kind != Entry::Kind::directory) return {};
+    if (!mark || mark->kind != Entry::Kind::file) return tree.remove_tree(copy_);  // that install was whole
+    job_.say("an earlier install was cut off: the environment is put back first; the cut one is kept in " +
+             venv_ + ".cut");
+    if (auto r = tree.publish(venv_, venv_ + ".cut"); !r) return r;
+    return put_back();
+  }
+
+  std::string venv_, copy_, mark_;
+  Job& job_;
+};
+
+/// One install into one environment, by uv or pip.
+class Install {
+ public:
+  Install(const PipInstall& a, std::string venv, bool uv, Job& job)
+      : a_(a), venv_(std::move(venv)), uv_(uv), job_(job) {}
+
+  Result<> run() {
+    if (!a_.overrides.empty())
+      if (auto r = act(WriteFile{overrides_path(), join(plain(a_.overrides), "\n") + "\n", 0644}, job_); !r)
+        return r;
+    if (a_.requirements.empty()) return uv_ ? Result<>() : override_afterwards();
+    if (uv_ || a_.no_deps || a_.no_build_isolation || a_.overrides.empty()) {
+      if (auto r = call(command(a_.no_deps), a_.no_deps ? a_.requirements : plain(a_.requirements), "asked");
+          !r)
+        return r;
+      return uv_ || a_.no_deps ? Result<>() : override_afterwards();
+    }
+    // pip has no overrides. So it is asked what it would install, the overridden ones are exchanged in that
+    // list, and the list is installed as it stands, by hash.
+    auto wheels = resolve();
+    if (!wheels) return Failure(wheels.error());
+    if (!wheels->empty()) return install_all(*wheels);
+    if (auto r = call(command(false), plain(a_.requirements), "asked"); !r) return r;
+    return override_afterwards();
+  }
+
+ private:
+  static std::string name_of(const std::string& requirement) {
+    return requirement.substr(0, requirement.find_first_of("=<>!~@ "));
+  }
+  /// Without hashes: they are for all of an install or for nothing of it.
+  static std::vector<std::string> plain(std::vector<std::string> requirements) {
+    for (auto& r : requirements) r = r.substr(0, r.find(" --hash="));
+    return requirements;
+  }
+  static bool hashed(const std::vector<std::string>& requirements) {
+    return std::any_of(requirements.begin(), requirements.end(),
+                       [](const auto& r) { return contains(r, " --hash="); });
+  }
+  std::string overrides_path() const { return venv_ + "/epready-overrides.txt"; }
+
+  std::vector<std::string> command(bool no_deps) const {
+    const Site& site = job_.site();
+    std::vector<std::string> argv =
+        uv_ ? std::vector<std::string>{"uv", "pip", "install", "--python", venv_ + "/bin/python"}
+            : std::vector<std::string>{venv_ + "/bin/python", "-m", "pip", "install"};
+    if (uv_ && !a_.overrides.empty() && !no_deps) argv.insert(argv.end(), {"--override", overrides_path()});
+    auto offline = pip_offline(site);
+    if (!offline.empty())
+      argv.insert(argv.end(), offline.begin(), offline.end());
+    else if (std::string index =
+                 mirrored(a_.index_url.empty() ? kPublicIndex : a_.index_url, site.options->mirrors);
+             !a_.index_url.empty() || index != kPublicIndex)
+      argv.insert(argv.end(), {"--index-url", index});
+    if (no_deps) argv.push_back("--no-deps");
+    if (a_.no_build_isolation) argv.push_back("--no-build-isolation");
+    argv.insert(argv.end(), a_.extra_args.begin(), a_.extra_args.end());
+    return argv;
+  }
+  /// Runs it for these requirements; pip takes hashes from a file only.
+  Result<> call(std::vector<std::string> argv, const std::vector<std::string>& what,
+                const std::string& list_name) {
+    Site& site = job_.site();
+    if (hashed(what)) {
+      const std::string list = site.prefix + "/state/wheels-" + job_.step().id + "-" + list_name + ".txt";
+      if (auto r = site.tree.write_file(
+              list, {Entry::Kind::file, 0600, geteuid(), getegid(), join(what, "\n") + "\n"});
+          !r)
+        return r;
+      argv.insert(argv.end(), {"--require-hashes", "-r", list});
+    } else {
+      for (const auto& r : what) argv.push_back(r[0] == '/' || r[0] != '.' ? r : site.path(r));
+    }
+    return run_call(program(std::move(argv)), job_);
+  }
+  Call program(std::vector<std::string> argv) const {
+    Call c;
+    c.argv = std::move(argv);
+    c.env = a_.env;
+    c.env["PIP_DISABLE_PIP_VERSION_CHECK"] = "1";
+    c.env["PIP_NO_INPUT"] = "1";
+    c.limit_s = a_.limit_s;
+    return c;
+  }
+  /// What torch pins is replaced without asking its dependencies.
+  Result<> override_afterwards() {
+    if (a_.overrides.empty()) return {};
+    return call(command(true), a_.overrides, "overrides");
+  }
+
+  /// "URL --hash=..." of everything that is to be installed, overrides exchanged. Empty: this pip cannot
+  /// tell, or not all of it has a hash.
+  Result<std::vector<std::string>> resolve() {
+    Site& site = job_.site();
+    const std::string report = site.prefix + "/state/resolved-" + job_.step().id + ".json";
+    job_.say("asking the index what belongs to " + join(plain(a_.requirements), " "));
+    auto argv = command(false);
+    argv.insert(argv.end(), {"--dry-run", "--quiet", "--report", report});
+    for (const auto& r : a_.requirements) argv.push_back(r.substr(0, r.find(" --hash=")));
+    auto answer = job_.call(program(std::move(argv)));
+    std::vector<std::string> out;
+    if (!answer) {
+      if (contains(answer.error().why, "no such option")) return out;  // pip before 22.2
+      return Failure(answer.error());
+    }
+    auto text = site.tree.read(report);
+    if (!text) return Failure(text.error());
+    auto j = nlohmann::json::parse(text->content, nullptr, false);
+    if (j.is_discarded() || !j.is_object()) return out;
+    for (const auto& one : j.value("install", nlohmann::json::array())) {
+      const auto info = one.value("download_info", nlohmann::json::object());
+      const auto archive = info.value("archive_info", nlohmann::json::object());
+      const std::string hash = archive.value("hashes", nlohmann::json::object()).value("sha256", "");
+      const std::string name =
+          normalize_package(one.value("metadata", nlohmann::json::object()).value("name", ""));
+      // By address, unless that holds a password (which pip blots out): then by version.
+      const std::string url = info.value("url", "");
+      const bool open = url == redact(url) && !contains(url, "****");
+      const std::string version = one.value("metadata", nlohmann::json::object()).value("version", "");
+      std::string wanted = name + (open ? " @ " + url : "==" + version) + " --hash=sha256:" + hash;
+      for (const auto& o : a_.overrides)
+        if (name_of(o) == name) wanted = o;
+      for (const auto& r : a_.requirements)
+        if (name_of(r) == name && contains(r, " --hash=") && !contains(r, hash))
+          return fail(ErrorKind::failed, "the index offers a wheel with another SHA-256", name,
+                      "hash mismatch: " + hash + " is none of those that the plan names");
+      if (!hashed({wanted}) || hash.empty()) return std::vector<std::string>();
+      out.push_back(std::move(wanted));
+    }
+    return out;
+  }
+
+  /// Disjoint wheels without dependencies: several installers side by side. Whatever goes wrong there is
+  /// tried once more in one go.
+  Result<> install_all(const std::vector<std::string>& wheels) {
+    const size_t groups =
+        std::min<size_t>({wheels.size(), 3, std::max(1u, std::thread::hardware_concurrency()) + 1});
+    std::vector<std::vector<std::string>> lists(groups);
+    for (size_t i = 0; i < wheels.size(); ++i) lists[i % groups].push_back(wheels[i]);
+    std::vector<Result<>> results(groups);
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < groups; ++i)
+      threads.emplace_back([&, i] { results[i] = call(command(true), lists[i], std::to_string(i + 1)); });
+    for (auto& t : threads) t.join();
+    for (const auto& r : results) {
+      if (r) continue;
+      if (job_.stopped() || r.error().kind == ErrorKind::interrupted) return r;
+      job_.say("once more, one after the other");
+      return call(command(true), wheels, "all");
+    }
+    return {};
+  }
+
+  const PipInstall& a_;
+  const std::string venv_;
+  const bool uv_;
+  Job& job_;
+};
+
+/// The word after `mark` up to the end of its line.
+std::string after(const std::string& text, std::string_view mark) {
+  const size_t at = text.find(mark);
+  if (at == std::string::npos) return {};
+  const size_t begin = at + mark.size();
+  return std::string(trim(text.substr(begin, text.find('\n', begin) - begin)));
+}
+
+}  // namespace
+
+Error explain_pip(Error e, const std::string& venv) {
+  if (e.kind == ErrorKind::interrupted) return e;
+  const std::string& said = e.why;
+  const auto any = [&](std::initializer_list<const char*> words) {
+    return std::any_of(words.begin(), words.end(), [&](const char* w) { return icontains(said, w); });
+  };
+  const auto call = [&](std::string what, std::string next) {
+    e.what = std::move(what);
+    if (!e.next.empty()) e.trace.push_back("its log: " + e.next);
+    e.next = std::move(next);
+    return e;
+  };
+  const std::string wanted = after(said, "No matching distribution found for ");
+  if (any({"No space left on device", "Errno 28"}))
+    return call(
+        "the disk is full; the environment is as it was",
+        "df -h " + shell_quote(venv) + " ${TMPDIR:-/tmp}  (PyTorch with its libraries takes about 6 GB)");
+  if (any({"DO NOT MATCH THE HASHES", "hash mismatch"}))
+    return call("the index gave a wheel with another SHA-256; nothing of it was installed",
+                "compare with its publisher; a mirror is named with --mirror FROM=TO");
+  if (any({"Failed to establish a new connection", "Connection refused", "Name or service not known",
+           "Temporary failure in name resolution", "Max retries exceeded", "Read timed out", "ProxyError",
+           "CERTIFICATE_VERIFY_FAILED", "error sending request", "Could not fetch URL",
+           "Network is unreachable", "Connection reset", "NewConnectionError", "ConnectTimeout"}))
+    return call("the package index cannot be reached; the environment is as it was",
+                "check network and proxy, or name a mirror: epready apply --mirror FROM=TO; without network: "
+                "epready apply --offline DIR");
+  if (any({"is not a supported wheel on this platform", "requires a different Python", "Requires-Python",
+           "no wheels with a matching", "not compatible with the current platform"}))
+    return call(
+        "a wheel is for another Python or machine; the environment is as it was",
+        venv +
+            "/bin/python --version  (another one: uv python install 3.12, then apply with it first in PATH)");
+  if (!wanted.empty())
+    return call("the index has no " + wanted + " for this Python and machine; the environment is as it was",
+                venv + "/bin/python -m pip index versions " +
+                    shell_quote(wanted.substr(0, wanted.find_first_of("=<>!~ "))));
+  if (any({"No module named pip", "No such file or directory", "cannot execute", "not found",
+           "ModuleNotFoundError"}) ||
+      e.kind == ErrorKind::absent)
+    return call("the Python environment is broken: its own Python or pip does not run",
+                "mv " + shell_quote(venv) + " " + shell_quote(venv + ".broken") +
+                    ", then apply again: it is made anew");
+  return e;
+}
+
+Result<> act(const PythonVenv& a, Job& job) {
+  Site& site = job.site();
+  std::string root = site.path(a.root), python = a.python.empty() ? "python3" : a.python;
+  // An environment knows its own path, so it is made in place; the mark says that it is whole.
+  std::string mark = root + "/.epready-venv";
+  if (auto there = site.tree.read(mark); there && there->kind == Entry::Kind::file) {
+    job.say("already there: " + root);
+    return {};
+  }
+  if (!site.keeper->inside_prefix(root))
+    return fail(ErrorKind::malformed, "environments live below the prefix", root);
+  if (auto r = site.tree.remove_tree(root); !r) return r;
+  if (auto r = site.keeper->make_dirs(root.substr(0, root.rfind('/'))); !r) return r;
+  Call call;
+  bool uv = has_program("uv", job);
+  call.argv = uv ? std::vector<std::string>{"uv", "venv", "--seed", "--python", python, root}
+                 : std::vector<std::string>{python, "-m", "venv", root};
+  if (auto r = run_call(call, job); !r) {
+    Error e = r.error();
+    if (!uv && contains(e.text(), "ensurepip"))
+      e.next = "apt-get install python3-venv, then run the same command again";
+    return Failure(std::move(e));
+  }
+  return act(WriteFile{mark, "made by epready with " + python + "\n", 0644}, job);
+}
+
+Result<> act(const PipInstall& a, Job& job) {
+  Site& site = job.site();
+  const std::string venv = site.path(a.venv);
+  const bool uv = has_program("uv", job);
+  Before before(venv, job);
+  const bool ours = site.keeper->inside_prefix(venv);
+  if (ours)
+    if (auto r = before.take(); !r) return r;
+  auto done = Install(a, venv, uv, job).run();
+  if (done) return ours ? before.drop() : done;
+  if (ours)
+    if (auto r = before.put_back(); !r) return add_context(r.error(), done.error().text());
+  return Failure(explain_pip(done.error(), venv));
+}
+
+}  // namespace ep

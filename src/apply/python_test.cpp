@@ -1,0 +1,151 @@
+// Installing into a Python environment: by hash, with overrides, all or nothing; and what pip's messages
+// mean. The pip here is a shell script that notes its arguments.
+#include "apply/actions.h"
+#include "apply/test_bench.h"
+
+namespace ep::test {
+namespace {
+
+class PythonTest : public Bench {
+ public:
+  PythonTest() {
+    options.root = "/";  // real programs need real paths
+    plan.prefix = dir + "/prefix";
+    tool("uv", "exit 1");  // uv that does not work is not used
+    spill(venv() + "/.epready-venv", "made\n");
+    spill(venv() + "/lib/kept", "as it was");
+  }
+  StepResult one(std::vector<Action> actions) {
+    plan.steps = {step("it", std::move(actions))};
+    return apply().steps.at(0);
+  }
+  std::string venv() const { return plan.prefix + "/venv"; }
+  void python(const std::string& body) {
+    spill(venv() + "/bin/python", "#!/bin/sh\necho \"$@\" >> " + dir + "/pip.log\n" + body + "\n", 0755);
+  }
+  std::string log() const { return slurp(dir + "/pip.log"); }
+  PipInstall pip(std::vector<std::string> requirements) const {
+    PipInstall p;
+    p.venv = "venv";
+    p.requirements = std::move(requirements);
+    return p;
+  }
+};
+
+const std::string kA(64, 'a'), kB(64, 'b'), kC(64, 'c');
+
+TEST_F(PythonTest, HashesGoThroughAFileAndAreRequired) {
+  python("");
+  PipInstall p = pip({"nvidia-nccl-cu13==2.30.7 --hash=sha256:" + kA});
+  p.no_deps = true;
+  p.overrides = {"nvidia-nccl-cu13==2.30.7"};
+  auto r = one({p});
+  ASSERT_EQ(r.state, StepState::done) << r.reason;
+  EXPECT_NE(log().find("--no-deps --require-hashes -r " + plan.prefix + "/state/wheels-"), std::string::npos)
+      << log();
+  EXPECT_EQ(log().find("--dry-run"), std::string::npos);
+  EXPECT_EQ(slurp(venv() + "/epready-overrides.txt"), "nvidia-nccl-cu13==2.30.7\n");
+  EXPECT_FALSE(std::filesystem::exists(venv() + ".before"));
+  EXPECT_FALSE(std::filesystem::exists(venv() + ".discard"));
+}
+
+// torch pins NCCL 2.29.7: the list that pip answers is installed with ours instead.
+TEST_F(PythonTest, WhatIsOverriddenNeverComesIn) {
+  python(R"(for a; do [ "$last" = --report ] && report=$a; last=$a; done
+[ -z "$report" ] || cat > "$report" <<'J'
+{"install": [
+ {"metadata": {"name": "torch", "version": "2.13.0"},
+  "download_info": {"url": "https://i/torch.whl", "archive_info": {"hashes": {"sha256": ")" +
+         kA + R"("}}}},
+ {"metadata": {"name": "nvidia_nccl_cu13", "version": "2.29.7"},
+  "download_info": {"url": "https://i/nccl.whl", "archive_info": {"hashes": {"sha256": ")" +
+         kB + R"("}}}}]}
+J
+for a; do case $a in *.txt) cat "$a" >>)" +
+         dir + R"(/lists;; esac; done)");
+  PipInstall p = pip({"torch==2.13.0 --hash=sha256:" + kA});
+  p.overrides = {"nvidia-nccl-cu13==2.30.7 --hash=sha256:" + kC};
+  auto r = one({p});
+  ASSERT_EQ(r.state, StepState::done) << r.reason;
+  const std::string lists = slurp(dir + "/lists");
+  EXPECT_NE(lists.find("torch @ https://i/torch.whl --hash=sha256:" + kA), std::string::npos) << lists;
+  EXPECT_NE(lists.find("nvidia-nccl-cu13==2.30.7 --hash=sha256:" + kC), std::string::npos) << lists;
+  EXPECT_EQ(lists.find("nccl.whl"), std::string::npos) << lists;
+  EXPECT_EQ(slurp(venv() + "/epready-overrides.txt"), "nvidia-nccl-cu13==2.30.7\n");
+
+  // An index that offers another torch under that version is refused before anything is installed.
+  p.requirements = {"torch==2.13.0 --hash=sha256:" + kB};
+  r = one({p});
+  EXPECT_EQ(r.state, StepState::failed);
+  EXPECT_NE(r.reason.find("another SHA-256"), std::string::npos) << r.reason;
+}
+
+TEST_F(PythonTest, AFailedInstallLeavesTheEnvironmentAsItWas) {
+  python("echo half > " + venv() + "/lib/half; rm " + venv() + "/lib/kept; echo new > " + venv() +
+         "/lib/kept; echo 'OSError: [Errno 28] No space left on device' >&2; exit 1");
+  PipInstall p = pip({"torch==2.13.0"});
+  auto r = one({p});
+  EXPECT_EQ(r.state, StepState::failed);
+  EXPECT_NE(r.reason.find("disk is full"), std::string::npos) << r.reason;
+  EXPECT_NE(r.next.find("df -h"), std::string::npos) << r.next;
+  EXPECT_EQ(slurp(venv() + "/lib/kept"), "as it was");
+  EXPECT_FALSE(std::filesystem::exists(venv() + "/lib/half"));
+  EXPECT_FALSE(std::filesystem::exists(venv() + ".before"));
+}
+
+TEST_F(PythonTest, AnInstallThatWasCutIsTakenBackFirst) {
+  python("cp " + venv() + "/lib/kept " + dir + "/seen");
+  spill(venv() + ".before/lib/kept", "before the cut");
+  spill(venv() + ".before/bin/python", slurp(venv() + "/bin/python"), 0755);
+  spill(venv() + ".before/.epready-venv", "made\n");
+  spill(venv() + ".copying/lib/kept", "half a copy");
+  spill(venv() + "/.epready-installing", "it\n");
+  auto r = one({pip({"numpy"})});
+  ASSERT_EQ(r.state, StepState::done) << r.reason;
+  EXPECT_EQ(slurp(dir + "/seen"), "before the cut");
+  EXPECT_FALSE(std::filesystem::exists(venv() + ".copying"));
+  EXPECT_FALSE(std::filesystem::exists(venv() + "/.epready-installing"));
+  EXPECT_EQ(slurp(venv() + ".cut/lib/kept"), "as it was") << "nothing is thrown away";
+}
+
+TEST_F(PythonTest, ACopyThatAWholeInstallLeftIsNotPutBack) {
+  python("cp " + venv() + "/lib/kept " + dir + "/seen");
+  spill(venv() + ".before/lib/kept", "older");  // killed after the install, before the copy was removed
+  auto r = one({pip({"numpy"})});
+  ASSERT_EQ(r.state, StepState::done) << r.reason;
+  EXPECT_EQ(slurp(dir + "/seen"), "as it was");
+  EXPECT_FALSE(std::filesystem::exists(venv() + ".before"));
+}
+
+TEST(ExplainPip, MessagesBecomeCausesWithANextAct) {
+  struct Row {
+    const char *said, *what, *next;
+  };
+  for (const Row& row : std::initializer_list<Row>{
+           {"WARNING: Retrying ... NewConnectionError: Failed to establish a new connection: [Errno 111] "
+            "Connection "
+            "refused\nERROR: No matching distribution found for torch==2.13.0",
+            "cannot be reached", "--mirror"},
+           {"ERROR: Could not find a version that satisfies the requirement torch==9.9 (from versions: "
+            "2.9.1)\n"
+            "ERROR: No matching distribution found for torch==9.9",
+            "no torch==9.9", "index versions"},
+           {"ERROR: x-1.0-cp310-cp310-win_amd64.whl is not a supported wheel on this platform.",
+            "another Python", "--version"},
+           {"ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device",
+            "disk is full", "df -h"},
+           {"ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", "another SHA-256",
+            "--mirror"},
+           {"/v/bin/python: No module named pip", "environment is broken", "mv "}}) {
+    Error e{ErrorKind::failed, "python: exit code 1", "", row.said, "less LOG", {}};
+    const Error got = explain_pip(e, "/v");
+    EXPECT_NE(got.what.find(row.what), std::string::npos) << got.what;
+    EXPECT_NE(got.next.find(row.next), std::string::npos) << got.next;
+    EXPECT_EQ(got.why, row.said) << "the evidence stays";
+  }
+  Error other{ErrorKind::failed, "python: exit code 1", "", "Traceback", "less LOG", {}};
+  EXPECT_EQ(explain_pip(other, "/v").what, other.what);
+}
+
+}  // namespace
+}  // namespace ep::test

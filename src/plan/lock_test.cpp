@@ -1,0 +1,78 @@
+// The lock: wheels with their hashes, the same bytes for the same question, and what makes it stale.
+#include "plan/lock.h"
+
+#include <gtest/gtest.h>
+
+#include "plan/fact_scope.h"
+#include "plan/hosts_for_test.h"
+
+namespace ep {
+namespace {
+
+Planned planned(const Recipe& recipe, std::vector<std::string> with = {}, const char* arch = nullptr) {
+  PlanOptions o;
+  o.lane = "v2";
+  o.consumer = "sglang";
+  o.with = std::move(with);
+  Facts facts = test::h100_infiniband();
+  facts.cuda.clear();
+  test::add_cuda(facts, "13.1");
+  test::add_driver(facts, "580.95.05", true, "");  // CUDA 13 needs it
+  if (arch) facts.os.architecture = known(std::string(arch), "test");
+  auto p = make_plan(facts, recipe, o);
+  EXPECT_TRUE(p) << (p ? "" : p.error().text());
+  return p ? *p : Planned{};
+}
+Recipe recipe() {
+  auto r = load_recipe("", condition_names());
+  EXPECT_TRUE(r) << (r ? "" : r.error().text());
+  return r ? *r : Recipe{};
+}
+size_t count(const std::string& text, const std::string& word) {
+  size_t n = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++n;
+  return n;
+}
+
+TEST(Lock, NamesTheWheelsOfThisMachineWithTheirHashes) {
+  const Recipe r = recipe();
+  const std::string text = lock_text(planned(r));
+  EXPECT_EQ(count(text, "nvidia_nccl_cu13-2.30.7-py3-none-manylinux_2_18_x86_64.whl "), 1u) << text;
+  EXPECT_EQ(count(text, "nvidia_nccl_cu12"), 0u) << "another package";
+  EXPECT_EQ(count(text, "aarch64.whl"), 0u) << "another machine";
+  EXPECT_GE(count(text, "sgl_deep_ep-0.1.2-cp312"), 1u);
+  EXPECT_GE(count(text, "torch-2.13.0-cp312"), 1u);
+  EXPECT_EQ(text, lock_text(planned(recipe()))) << "the same bytes";
+  EXPECT_GE(count(lock_text(planned(r, {}, "aarch64")), "aarch64.whl"), 3u);
+}
+
+TEST(Lock, AnotherHashMakesItStale) {
+  const Recipe r = recipe();
+  const Planned now = planned(r);
+  const std::string text = lock_text(now);
+  EXPECT_TRUE(check_lock(text, "epready.lock", now));
+  std::string other = text;
+  const size_t at = other.find(".whl ") + 5;
+  other[at] = other[at] == '0' ? '1' : '0';
+  auto stale = check_lock(other, "epready.lock", now);
+  ASSERT_FALSE(stale);
+  EXPECT_EQ(stale.error().kind, ErrorKind::drifted);
+  EXPECT_FALSE(check_lock(text, "epready.lock", planned(r, {"nvshmem=3.3.24"})));
+}
+
+TEST(Lock, WheelsAreInstalledByHash) {
+  const Planned p = planned(recipe());
+  int hashed = 0;
+  for (const auto& s : p.plan.steps)
+    for (const auto& a : s.actions)
+      if (const auto* pip = std::get_if<PipInstall>(&a); pip && s.component != "python") {
+        for (const auto& r : pip->requirements) {
+          EXPECT_NE(r.find(" --hash=sha256:"), std::string::npos) << s.id << ": " << r;
+          ++hashed;
+        }
+      }
+  EXPECT_EQ(hashed, 4) << "torch, NCCL, NVSHMEM, DeepEP";
+}
+
+}  // namespace
+}  // namespace ep

@@ -1,0 +1,117 @@
+#!/bin/sh
+# The V2 environment for real, on a machine with or without a GPU: `libs` and `apply` against the package index, the
+# linter, the consumer's probe, a downgrade of NCCL by plain pip that the doctor notices and mends; time against the
+# same pip commands typed by hand in the same run. Downloads about 2 GB twice, takes minutes: runs only when asked for
+# (EPREADY_E2E=1 .ci/run). Resumable: finished parts are kept in EPREADY_E2E_DIR (default: the user's cache).
+# Arguments: path of the program. Closes with "N passed, N failed, N skipped".
+set -u
+epready=$1
+dir=${EPREADY_E2E_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/epready-e2e}
+mkdir -p "$dir" && cd "$dir" || exit 1
+export LC_ALL=C NO_COLOR=1
+unset VIRTUAL_ENV
+passed=0 failed=0 skipped=0
+begun=$(date +%s)
+
+say() { printf '[%4d s] %s\n' $(($(date +%s) - begun)) "$*"; }
+ok() { passed=$((passed + 1)); say "ok: $*"; }
+bad() {
+  failed=$((failed + 1))
+  say "FAILED: $*"
+}
+finish() {
+  echo "$passed passed, $failed failed, $skipped skipped"
+  [ "$failed" = 0 ]
+  exit
+}
+# expect CODE command...: exit code, output in ./out
+expect() {
+  want=$1
+  shift
+  code=0
+  "$@" >out 2>err </dev/null || code=$?
+  if [ "$code" = "$want" ]; then
+    ok "exit $code: $(printf '%s ' "$@" | sed "s#$epready#epready#; s#$dir/##g")"
+  else
+    bad "exit $code, not $want: $*"
+    tail -15 out err
+  fi
+}
+has() { if grep -qF -- "$1" out; then ok "says: $1"; else bad "lacks: $1"; cat out; fi; }
+# timed FILE command...: wall seconds into FILE; kept, so that a second run goes on behind it
+timed() {
+  file=$1
+  shift
+  [ -s "$file" ] && return 0
+  at=$(date +%s%N)
+  "$@" >"$file.log" 2>&1 </dev/null || {
+    bad "$*"
+    tail -15 "$file.log"
+    finish
+  }
+  echo "$(($(date +%s%N) - at))" | sed 's/\(.*\).\{6\}$/\1/' >"$file"
+}
+
+date -u "+%Y-%m-%d %H:%M UTC, $(nproc) cores, $(python3 --version), pip $(python3 -m pip --version | cut -d" " -f2)"
+say "plan"
+expect 0 "$epready" libs --workspace "$dir/ours" --with deepep=2.1.0+sgl0.1.2 -o libs.json
+[ "$failed" = 0 ] || finish
+
+# shellcheck disable=SC2317  # called by name
+by_hand() {
+  rm -rf plain && python3 -m venv plain &&
+    plain/bin/python -m pip install numpy setuptools wheel ninja packaging &&
+    plain/bin/python -m pip install torch==2.13.0 &&
+    plain/bin/python -m pip install --no-deps nvidia-nccl-cu13==2.30.7 &&
+    plain/bin/python -m pip install --no-deps nvidia-nvshmem-cu13==3.4.5 &&
+    plain/bin/python -m pip install --no-deps sgl-deep-ep==0.1.2
+}
+# shellcheck disable=SC2317
+ours() { rm -rf ours && "$epready" libs --workspace "$dir/ours" --with deepep=2.1.0+sgl0.1.2 -o libs.json && "$epready" apply libs.json; }
+say "the same pip commands by hand"
+timed plain.ms by_hand
+say "epready apply"
+timed ours.ms ours
+hand=$(cat plain.ms) own=$(cat ours.ms)
+say "by hand $hand ms, epready $own ms: $(awk -v a="$own" -v b="$hand" 'BEGIN { printf "%.2f", a / b }')"
+rm -rf plain
+if [ "$own" -le "$hand" ]; then ok "not slower than by hand"; else bad "slower than by hand"; fi
+"$epready" apply libs.json >/dev/null 2>&1 # a run that was cut may have left the downgrade
+at=$(date +%s%N)
+expect 0 "$epready" apply libs.json
+again=$((($(date +%s%N) - at) / 1000000))
+if [ "$again" -lt 2000 ]; then ok "a repeated run takes $again ms"; else bad "a repeated run takes $again ms"; fi
+
+say "linter and probe"
+expect 0 "$epready" libs lint ours
+has "nothing wrong with these libraries"
+has "23007"
+sed "s#$dir/##g" out
+if ls /dev/nvidia0 >/dev/null 2>&1; then
+  expect 0 ours/venv/bin/python -c 'import deep_ep; assert hasattr(deep_ep, "ElasticBuffer")'
+else
+  has "NOT_RUN"
+  skipped=$((skipped + 1))
+  say "skipped: import deep_ep needs the driver, which is not here"
+fi
+expect 0 ours/venv/bin/python -c 'import ctypes, sys, os
+import nvidia.nccl; v = ctypes.c_int(); ctypes.CDLL(os.path.join(list(nvidia.nccl.__path__)[0], "lib", "libnccl.so.2")).ncclGetVersion(ctypes.byref(v))
+assert v.value == 23007, v.value'
+expect 0 "$epready" doctor --prefix "$dir/ours"
+
+say "a later pip install moves NCCL back"
+expect 0 ours/venv/bin/python -m pip install --no-deps nvidia-nccl-cu13==2.28.9
+expect 1 "$epready" libs lint ours
+has "libs-nccl-old"
+sed -n '/^fail/,/^next/p' out | sed "s#$dir/##g"
+expect 1 "$epready" doctor --prefix "$dir/ours"
+has "import.nccl-too-old"
+has "libnccl.so.2"
+expect 1 "$epready" doctor --prefix "$dir/ours" --fix -o mend.json
+has "Install NCCL 2.30.7"
+sed -n '/^Plan/,$p' out | sed "s#$dir/##g"
+expect 0 "$epready" apply mend.json
+expect 0 "$epready" libs lint ours
+has "nothing wrong with these libraries"
+expect 0 "$epready" doctor --prefix "$dir/ours"
+finish
