@@ -194,6 +194,9 @@ class Bundle : public Command {
     std::map<std::string, SpaceInfo> space;
     for (const auto& [path, info] : data.space) space.emplace(renamed(path), info);
     data.space = std::move(space);
+    std::map<std::string, Trouble> no_space;
+    for (const auto& [path, why] : data.no_space) no_space.emplace(renamed(path), why);
+    data.no_space = std::move(no_space);
   }
 
   void preview(Context& c, const std::vector<Piece>& logs) {

@@ -22,6 +22,7 @@ Plan plan_for(const Facts& facts, PlanOptions options) {
 
 Facts hopper() {
   Facts f = h100_infiniband();
+  f.driver.version = known<std::string>("580.95.05", "version");
   f.cuda.clear();
   add_cuda(f, "13.1");
   return f;

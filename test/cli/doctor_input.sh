@@ -28,6 +28,7 @@ grep -q driver.hca-name small.out || die "a long line in little memory: $(head -
 # Well-formed whatever the line holds.
 run 1 doctor --json "odd name.log"; json 'd["findings"][0]["kind"] == "driver.hca-name"'
 run 1 doctor --format sarif "odd name.log"
+# shellcheck disable=SC2016 # a JSON key, no variable
 json 'd["version"] == "2.1.0" and d["$schema"].startswith("https://")'
 json 'all(r["ruleId"] in [x["id"] for x in d["runs"][0]["tool"]["driver"]["rules"]] for r in d["runs"][0]["results"])'
 json 'all(r["level"] in ("error","warning","note") and r["message"]["text"] for r in d["runs"][0]["results"])'
@@ -48,7 +49,9 @@ PY
 }
 run 1 doctor --format junit "odd name.log"; junit 1 0
 run 2 doctor --format nagios "odd name.log"; [ "$(wc -l <out)" = 1 ] || die "nagios: more than one line"
-run 1 doctor --format markdown "odd name.log"; out_has '### fail `driver.hca-name`'
+run 1 doctor --format markdown "odd name.log"
+# shellcheck disable=SC2016 # Markdown, no command
+out_has '### fail `driver.hca-name`'
 
 # No answer is no health: an empty log, one that cannot be read, an error that nobody knows.
 run 3 doctor empty.log; out_has "Not judged"
