@@ -94,7 +94,10 @@ __device__ inline void place_tokens(const DispatchArgs& a, const FrontMemory& m,
       if (lane == 0) m.group[g * ranks + d] = __popc(votes);
     }
   }
-  if (mine.count > 32) named_barrier(kBarAux, kAuxWarps * 32);
+  if (mine.count > 32)
+    named_barrier(kBarAux, kAuxWarps * 32);
+  else
+    __syncwarp();
   int sum = 0;
 #pragma unroll 1
   for (int g = 0; warp == 0 && lane < ranks && g * 32 < mine.count; ++g) {

@@ -111,7 +111,7 @@ __device__ inline void claim_rows(const CombineArgs& a, const Outgoing& rows, Cl
     }
     const bool end = number >= rows.count;
     if (lane == 0) {
-      c.row[n % kRing] = end ? kEnd : number;
+      shared_release(&c.row[n % kRing], end ? kEnd : number);
       shared_release(&c.claimed, n + 1);
       if (!end) number = gridDim.x + atomicAdd(&control->claim[epoch & 1], 1u);
     }
@@ -145,7 +145,7 @@ struct Pusher {
   }
   __device__ void store(uint32_t k) {
     int dst, place;
-    rows.row(a, claims.row[k % kRing], dst, place);
+    rows.row(a, shared_acquire(&claims.row[k % kRing]), dst, place);
     const uint32_t s = k % a.tile.stages;
     mbarrier_wait(&full[s], k / a.tile.stages & 1);
     if (bytes() > 0) {
@@ -158,7 +158,7 @@ struct Pusher {
   /// Loads what has been claimed and has room; true: no more will come.
   __device__ bool load_claimed(uint32_t k, uint32_t& loaded) {
     while (loaded < k + a.tile.stages && shared_acquire(&claims.claimed) > loaded) {
-      const uint32_t number = claims.row[loaded % kRing];
+      const uint32_t number = shared_acquire(&claims.row[loaded % kRing]);
       if (number == kEnd) return true;
       load(loaded++, number);
     }
@@ -188,7 +188,7 @@ __device__ inline void flag_rows(const CombineArgs& a, const Outgoing& rows, Cla
     if (landed != kEnd && all == sent) __nanosleep(40);
     for (uint32_t k = sent + lane; k < all; k += 32) {
       int dst, place;
-      rows.row(a, c.row[k % kRing], dst, place);
+      rows.row(a, shared_acquire(&c.row[k % kRing]), dst, place);
       store_release(&a.stage_flag_at[dst][place], epoch);
     }
     __syncwarp();
