@@ -387,8 +387,13 @@ void legend_pairs(std::string_view line, std::vector<std::pair<std::string, std:
     if (n == 0 || !starts_with(t, "NIC")) continue;
     std::string label(t.substr(0, n));
     std::string_view after = t.substr(n);
-    if (after == ":" && i + 1 < tokens.size())
+    // "NIC0: mlx5_0", and as people write it again: "NIC0 = mlx5_0", "NIC0 -> mlx5_0".
+    std::string_view next = i + 1 < tokens.size() ? tokens[i + 1] : std::string_view();
+    bool sign = after.empty() && (next == ":" || next == "=" || next == "->" || next == "=>" || next == "→");
+    if (after == ":" && !next.empty())
       out.emplace_back(label, std::string(tokens[++i]));
+    else if (sign && i + 2 < tokens.size())
+      out.emplace_back(label, std::string(tokens[i += 2]));
     else if (after.size() > 1 && after[0] == ':')
       out.emplace_back(label, std::string(after.substr(1)));
   }

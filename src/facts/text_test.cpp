@@ -72,6 +72,14 @@ TEST(LinkMatrixText, ALyingMirrorIsNotUsed) {
   EXPECT_EQ(t[0].findings[0].code, "topo_contradiction");
 }
 
+TEST(LinkMatrixText, ALegendWrittenAgainByHandIsRead) {
+  for (const char* sign : {" = ", " -> ", ": ", " : "}) {
+    std::string text = replace_all(replace_all(kWhole, "NIC0: ", std::string("NIC0") + sign),
+                                   "NIC1: ", std::string("NIC1") + sign);
+    EXPECT_EQ(one(text).legend.at("NIC1"), "mlx5_7") << sign;
+  }
+}
+
 TEST(LinkMatrixText, ALyingLegendIsNotUsed) {
   std::string text = kWhole;
   text.replace(text.find("NIC1: mlx5_7"), 12, "NIC1: mlx5_4");
