@@ -4,10 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <filesystem>
 #include <thread>
 
 #include "apply/actions.h"
+#include "base/digest.h"
 #include "base/text.h"
 #include "facts/parsers.h"
 
@@ -91,13 +92,16 @@ class Install {
         return r;
       return uv_ || a_.no_deps ? Result<>() : override_afterwards();
     }
-    // pip has no overrides. So it is asked what it would install, the overridden ones are exchanged in that
-    // list, and the list is installed as it stands, by hash.
-    auto wheels = resolve();
-    if (!wheels) return Failure(wheels.error());
-    if (!wheels->empty()) return install_all(*wheels);
-    if (auto r = call(command(false), plain(a_.requirements), "asked"); !r) return r;
-    return override_afterwards();
+    // pip has no overrides. So what belongs together is downloaded, the overridden wheels are exchanged, and
+    // the rest is installed as it lies there.
+    auto files = download();
+    if (!files) return Failure(files.error());
+    if (files->empty()) {
+      if (auto r = call(command(false), plain(a_.requirements), "asked"); !r) return r;
+      return override_afterwards();
+    }
+    if (auto r = install_all(*files); !r) return r;
+    return job_.site().tree.remove_tree(stage());
   }
 
  private:
@@ -164,67 +168,70 @@ class Install {
     return call(command(true), a_.overrides, "overrides");
   }
 
-  /// "URL --hash=..." of everything that is to be installed, overrides exchanged. Empty: this pip cannot
-  /// tell, or not all of it has a hash.
-  Result<std::vector<std::string>> resolve() {
+  std::string stage() const { return job_.site().prefix + "/stage/wheels-" + job_.step().id; }
+
+  /// Everything that the requirements pull in, as files. A download that was cut goes on with what is there.
+  Result<std::vector<std::string>> download() {
     Site& site = job_.site();
-    const std::string report = site.prefix + "/state/resolved-" + job_.step().id + ".json";
-    job_.say("asking the index what belongs to " + join(plain(a_.requirements), " "));
+    if (auto r = site.keeper->make_dirs(stage()); !r) return Failure(r.error());
     auto argv = command(false);
-    argv.insert(argv.end(), {"--dry-run", "--quiet", "--report", report});
-    for (const auto& r : a_.requirements) argv.push_back(r.substr(0, r.find(" --hash=")));
-    auto answer = job_.call(program(std::move(argv)));
+    std::replace(argv.begin(), argv.end(), std::string("install"), std::string("download"));
+    argv.insert(argv.end(), {"--dest", site.tree.real(stage())});
+    for (const auto& r : plain(a_.requirements)) argv.push_back(r);
+    if (auto r = run_call(program(std::move(argv)), job_); !r) return Failure(r.error());
+    std::error_code ec;
     std::vector<std::string> out;
-    if (!answer) {
-      if (contains(answer.error().why, "no such option")) return out;  // pip before 22.2
-      return Failure(answer.error());
-    }
-    auto text = site.tree.read(report);
-    if (!text) return Failure(text.error());
-    auto j = nlohmann::json::parse(text->content, nullptr, false);
-    if (j.is_discarded() || !j.is_object()) return out;
-    for (const auto& one : j.value("install", nlohmann::json::array())) {
-      const auto info = one.value("download_info", nlohmann::json::object());
-      const auto archive = info.value("archive_info", nlohmann::json::object());
-      const std::string hash = archive.value("hashes", nlohmann::json::object()).value("sha256", "");
-      const std::string name =
-          normalize_package(one.value("metadata", nlohmann::json::object()).value("name", ""));
-      // By address, unless that holds a password (which pip blots out): then by version.
-      const std::string url = info.value("url", "");
-      const bool open = url == redact(url) && !contains(url, "****");
-      const std::string version = one.value("metadata", nlohmann::json::object()).value("version", "");
-      std::string wanted = name + (open ? " @ " + url : "==" + version) + " --hash=sha256:" + hash;
-      for (const auto& o : a_.overrides)
-        if (name_of(o) == name) wanted = o;
+    for (const auto& entry : std::filesystem::directory_iterator(site.tree.real(stage()), ec)) {
+      const std::string path = entry.path().string(), file = entry.path().filename().string();
+      const std::string name = normalize_package(file.substr(0, file.find('-')));
+      bool exchanged = false;
+      for (const auto& o : a_.overrides) exchanged |= normalize_package(name_of(o)) == name;
+      if (exchanged) continue;
       for (const auto& r : a_.requirements)
-        if (name_of(r) == name && contains(r, " --hash=") && !contains(r, hash))
-          return fail(ErrorKind::failed, "the index offers a wheel with another SHA-256", name,
-                      "hash mismatch: " + hash + " is none of those that the plan names");
-      if (!hashed({wanted}) || hash.empty()) return std::vector<std::string>();
-      out.push_back(std::move(wanted));
+        if (hashed({r}) && normalize_package(name_of(r)) == name)
+          if (auto same = check_hash(path, r); !same) return Failure(same.error());
+      out.push_back(path);
     }
+    // The large ones first, so that they spread over the installers.
+    std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) {
+      std::error_code e;
+      const auto left = std::filesystem::file_size(a, e), right = std::filesystem::file_size(b, e);
+      return left != right ? left > right : a < b;
+    });
     return out;
+  }
+  /// The file's hash must be one of those that the requirement names.
+  Result<> check_hash(const std::string& path, const std::string& requirement) {
+    auto digest = sha256_file(path);
+    if (!digest) return Failure(digest.error());
+    if (contains(requirement, *digest)) return {};
+    return fail(ErrorKind::failed, "the index offers a wheel with another SHA-256", path,
+                "hash mismatch: " + *digest + " is none of those that the plan names");
   }
 
   /// Disjoint wheels without dependencies: several installers side by side. Whatever goes wrong there is
   /// tried once more in one go.
-  Result<> install_all(const std::vector<std::string>& wheels) {
+  Result<> install_all(const std::vector<std::string>& files) {
     const size_t groups =
-        std::min<size_t>({wheels.size(), 3, std::max(1u, std::thread::hardware_concurrency()) + 1});
+        std::min<size_t>({files.size(), 4, std::max(1u, std::thread::hardware_concurrency())});
     std::vector<std::vector<std::string>> lists(groups);
-    for (size_t i = 0; i < wheels.size(); ++i) lists[i % groups].push_back(wheels[i]);
+    for (size_t i = 0; i < files.size(); ++i) lists[i % groups].push_back(files[i]);
     std::vector<Result<>> results(groups);
     std::vector<std::thread> threads;
     for (size_t i = 0; i < groups; ++i)
-      threads.emplace_back([&, i] { results[i] = call(command(true), lists[i], std::to_string(i + 1)); });
+      threads.emplace_back([&, i] { results[i] = call(local(), lists[i], ""); });
     for (auto& t : threads) t.join();
     for (const auto& r : results) {
       if (r) continue;
       if (job_.stopped() || r.error().kind == ErrorKind::interrupted) return r;
       job_.say("once more, one after the other");
-      return call(command(true), wheels, "all");
+      if (auto again = call(local(), files, ""); !again) return again;
+      break;
     }
-    return {};
+    return override_afterwards();
+  }
+  std::vector<std::string> local() const {
+    return {venv_ + "/bin/python", "-m", "pip", "install", "--no-index", "--no-deps"};
   }
 
   const PipInstall& a_;

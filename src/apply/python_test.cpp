@@ -2,6 +2,7 @@
 // mean. The pip here is a shell script that notes its arguments.
 #include "apply/actions.h"
 #include "apply/test_bench.h"
+#include "base/digest.h"
 
 namespace ep::test {
 namespace {
@@ -49,35 +50,33 @@ TEST_F(PythonTest, HashesGoThroughAFileAndAreRequired) {
   EXPECT_FALSE(std::filesystem::exists(venv() + ".discard"));
 }
 
-// torch pins NCCL 2.29.7: the list that pip answers is installed with ours instead.
+// torch pins NCCL 2.29.7: what pip downloads with torch is installed with ours instead.
 TEST_F(PythonTest, WhatIsOverriddenNeverComesIn) {
-  python(R"(for a; do [ "$last" = --report ] && report=$a; last=$a; done
-[ -z "$report" ] || cat > "$report" <<'J'
-{"install": [
- {"metadata": {"name": "torch", "version": "2.13.0"},
-  "download_info": {"url": "https://i/torch.whl", "archive_info": {"hashes": {"sha256": ")" +
-         kA + R"("}}}},
- {"metadata": {"name": "nvidia_nccl_cu13", "version": "2.29.7"},
-  "download_info": {"url": "https://i/nccl.whl", "archive_info": {"hashes": {"sha256": ")" +
-         kB + R"("}}}}]}
-J
-for a; do case $a in *.txt) cat "$a" >>)" +
-         dir + R"(/lists;; esac; done)");
-  PipInstall p = pip({"torch==2.13.0 --hash=sha256:" + kA});
+  python(
+      "case \"$*\" in *' pip download '*) for a; do [ \"$last\" = --dest ] && d=$a; last=$a; done\n"
+      "printf torch > $d/torch-2.13.0-cp312-cp312-x.whl; : > $d/nvidia_nccl_cu13-2.29.7-py3-none-x.whl;;\n"
+      "*) for a; do case $a in *.txt) cat $a >> " +
+      dir + "/lists;; esac; done;; esac");
+  const std::string torch = sha256_hex("torch");
+  PipInstall p = pip({"torch==2.13.0 --hash=sha256:" + torch});
   p.overrides = {"nvidia-nccl-cu13==2.30.7 --hash=sha256:" + kC};
   auto r = one({p});
   ASSERT_EQ(r.state, StepState::done) << r.reason;
-  const std::string lists = slurp(dir + "/lists");
-  EXPECT_NE(lists.find("torch @ https://i/torch.whl --hash=sha256:" + kA), std::string::npos) << lists;
-  EXPECT_NE(lists.find("nvidia-nccl-cu13==2.30.7 --hash=sha256:" + kC), std::string::npos) << lists;
-  EXPECT_EQ(lists.find("nccl.whl"), std::string::npos) << lists;
+  EXPECT_NE(log().find("install --no-index --no-deps " + plan.prefix + "/stage/wheels-it/torch-2.13.0"),
+            std::string::npos)
+      << log();
+  EXPECT_EQ(log().find("2.29.7"), std::string::npos) << log();
+  EXPECT_EQ(slurp(dir + "/lists"), "nvidia-nccl-cu13==2.30.7 --hash=sha256:" + kC + "\n");
   EXPECT_EQ(slurp(venv() + "/epready-overrides.txt"), "nvidia-nccl-cu13==2.30.7\n");
+  EXPECT_FALSE(std::filesystem::exists(plan.prefix + "/stage/wheels-it"));
 
   // An index that offers another torch under that version is refused before anything is installed.
+  std::filesystem::remove(dir + "/pip.log");
   p.requirements = {"torch==2.13.0 --hash=sha256:" + kB};
   r = one({p});
   EXPECT_EQ(r.state, StepState::failed);
   EXPECT_NE(r.reason.find("another SHA-256"), std::string::npos) << r.reason;
+  EXPECT_EQ(log().find(" install "), std::string::npos) << log();
 }
 
 TEST_F(PythonTest, AFailedInstallLeavesTheEnvironmentAsItWas) {
