@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "apply/actions.h"
 #include "apply/module_options.h"
@@ -45,21 +46,24 @@ Result<> act(const MergeModuleOptions& a, Job& job) {
       return fail(ErrorKind::malformed, "module option holds characters that modprobe.d cannot carry",
                   name + "=" + value);
   auto merged = merge_module_options(a.module, a.options, a.owned_path, modprobe_files(site));
-  // From the last line to the first, so that line numbers of a file stay true while it changes.
-  std::reverse(merged.conflicts.begin(), merged.conflicts.end());
+  std::set<std::string> files, options;
+  for (const auto& [name, unused] : a.options) options.insert(name);
   for (const auto& c : merged.conflicts) {
     std::string shown = fmt::format("{}:{} sets {}={}", c.path, c.line, c.option, c.value);
-    if (!starts_with(c.path, "/etc/modprobe.d/")) {
-      if (!c.last_wins) continue;  // ours is read later and wins; a package's file is not ours to change
+    if (starts_with(c.path, "/etc/modprobe.d/")) {
+      job.say("taken over: " + shown + " (the line stays as a comment)");
+      files.insert(c.path);
+    } else if (c.last_wins) {  // read before ours, a package's file loses, and it is not ours to change
       return fail(ErrorKind::failed, "a later file would override " + a.owned_path, shown,
                   "it is not below /etc/modprobe.d, so a package owns it",
                   "put a file of the same name into /etc/modprobe.d to replace it, then apply again");
     }
-    job.say("taken over: " + shown + " (the line stays as a comment)");
-    auto entry = site.tree.read(c.path);
+  }
+  for (const auto& path : files) {
+    auto entry = site.tree.read(path);
     if (!entry) return Failure(entry.error());
-    entry->content = disable_option(entry->content, c, a.owned_path);
-    if (auto r = site.keeper->change(c.path, *entry); !r) return Failure(r.error());
+    entry->content = disable_options(entry->content, a.module, options, a.owned_path);
+    if (auto r = site.keeper->change(path, *entry); !r) return Failure(r.error());
   }
   if (auto r = act(WriteFile{a.owned_path, merged.owned_text, 0644}, job); !r) return r;
   return {};

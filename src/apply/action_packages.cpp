@@ -50,6 +50,8 @@ bool valid_name(const std::string& name) {
          std::string::npos;
 }
 
+}  // namespace
+
 // The key's own words for its fingerprints: gpg --show-keys --with-colons prints "fpr:::::::::FINGERPRINT:".
 Result<> check_fingerprint(const std::string& key_path, std::string wanted, Job& job) {
   wanted = lower(replace_all(wanted, " ", ""));
@@ -69,6 +71,32 @@ Result<> check_fingerprint(const std::string& key_path, std::string wanted, Job&
   }
   return fail(ErrorKind::failed, "signing key has another fingerprint", key_path, "expected " + wanted,
               "do not trust this repository until its owner explains the new key");
+}
+
+namespace {
+
+// --offline: a flat repository made of the folder's packages is the only source, with lists and caches of its
+// own. Trusted because the hashes were checked against the manifest, which fetch wrote from signed
+// repositories.
+Result<std::vector<std::string>> apt_offline(Job& job) {
+  Site& site = job.site();
+  if (!site.offline) return std::vector<std::string>{};
+  auto debs = site.offline_part("debs/");
+  if (!debs) return Failure(debs.error());
+  std::string own = site.prefix + "/cache/offline-apt", list = own + "/sources.list";
+  if (auto r = site.keeper->make_dirs(own + "/lists/partial"); !r) return Failure(r.error());
+  std::string address = replace_all(replace_all(debs->substr(0, debs->size() - 1), "%", "%25"), " ", "%20");
+  if (auto r = act(WriteFile{list, "deb [trusted=yes] file:" + address + " ./\n", 0644}, job); !r)
+    return Failure(r.error());
+  std::vector<std::string> out;
+  for (const std::string& option :
+       {"Dir::Etc::sourcelist=" + list, std::string("Dir::Etc::sourceparts=/dev/null"),
+        "Dir::State::lists=" + own + "/lists", "Dir::Cache::pkgcache=" + own + "/pkgcache.bin",
+        "Dir::Cache::srcpkgcache=" + own + "/srcpkgcache.bin", std::string("APT::Sandbox::User=root")}) {
+    out.push_back("-o");
+    out.push_back(option);
+  }
+  return out;
 }
 
 }  // namespace
@@ -103,12 +131,19 @@ Result<> act(const InstallPackages& a, Job& job) {
     if (!valid_name(name)) return fail(ErrorKind::malformed, "not a package name", name);
   auto before = installed_packages(job);
   if (!before) return Failure(before.error());
-  if (!site.apt_lists_fresh && site.options->offline_dir.empty()) {
-    if (auto r = apt_get({"update"}, 600, job); !r) return r;
+  auto offline = apt_offline(job);
+  if (!offline) return Failure(offline.error());
+  auto with_sources = [&](std::vector<std::string> args) {
+    args.insert(args.begin(), offline->begin(), offline->end());
+    return args;
+  };
+  if (!site.apt_lists_fresh) {
+    if (auto r = apt_get(with_sources({"update"}), 600, job); !r) return r;
     site.apt_lists_fresh = true;
   }
   Call simulate;
-  simulate.argv = {"apt-get", "-s", "install", "-y", "--no-install-recommends", "--"};
+  simulate.argv = with_sources({"-s", "install", "-y", "--no-install-recommends", "--"});
+  simulate.argv.insert(simulate.argv.begin(), "apt-get");
   simulate.argv.insert(simulate.argv.end(), a.names.begin(), a.names.end());
   simulate.quiet = true;
   auto answer = job.call(simulate);
@@ -139,7 +174,7 @@ Result<> act(const InstallPackages& a, Job& job) {
   if (auto f = job.call(finish); !f && f.error().kind == ErrorKind::interrupted) return Failure(f.error());
   std::vector<std::string> args = {"install", "-y", "--no-install-recommends", "--"};
   args.insert(args.end(), a.names.begin(), a.names.end());
-  return apt_get(args, kInstallLimitS, job);
+  return apt_get(with_sources(args), kInstallLimitS, job);
 }
 
 Result<> act(const AddAptSource& a, Job& job) {

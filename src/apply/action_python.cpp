@@ -13,14 +13,16 @@
 #include "facts/parsers.h"
 
 namespace ep {
-namespace {
 
-// What pip and uv use when nothing is said; named so that a mirror map can replace it.
 const char* const kPublicIndex = "https://pypi.org/simple";
 
-std::vector<std::string> pip_offline(const Site& site) {
-  if (site.options->offline_dir.empty()) return {};
-  return {"--no-index", "--find-links", site.options->offline_dir + "/wheels"};
+namespace {
+
+Result<std::vector<std::string>> pip_offline(Site& site) {
+  if (!site.offline) return std::vector<std::string>{};
+  auto wheels = site.offline_part("wheels/");
+  if (!wheels) return Failure(wheels.error());
+  return std::vector<std::string>{"--no-index", "--find-links", *wheels};
 }
 
 Result<> run_call(const Call& call, Job& job) {
@@ -82,6 +84,9 @@ class Install {
       : a_(a), venv_(std::move(venv)), uv_(uv), job_(job) {}
 
   Result<> run() {
+    auto offline = pip_offline(job_.site());
+    if (!offline) return Failure(offline.error());
+    offline_ = std::move(*offline);
     if (!a_.overrides.empty())
       if (auto r = act(WriteFile{overrides_path(), join(plain(a_.overrides), "\n") + "\n", 0644}, job_); !r)
         return r;
@@ -125,9 +130,8 @@ class Install {
         uv_ ? std::vector<std::string>{"uv", "pip", "install", "--python", venv_ + "/bin/python"}
             : std::vector<std::string>{venv_ + "/bin/python", "-m", "pip", "install"};
     if (uv_ && !a_.overrides.empty() && !no_deps) argv.insert(argv.end(), {"--override", overrides_path()});
-    auto offline = pip_offline(site);
-    if (!offline.empty())
-      argv.insert(argv.end(), offline.begin(), offline.end());
+    if (!offline_.empty())
+      argv.insert(argv.end(), offline_.begin(), offline_.end());
     else if (std::string index =
                  mirrored(a_.index_url.empty() ? kPublicIndex : a_.index_url, site.options->mirrors);
              !a_.index_url.empty() || index != kPublicIndex)
@@ -238,6 +242,7 @@ class Install {
   const std::string venv_;
   const bool uv_;
   Job& job_;
+  std::vector<std::string> offline_;  ///< where wheels come from without network; empty: the index
 };
 
 /// The word after `mark` up to the end of its line.
@@ -310,7 +315,8 @@ Result<> act(const PythonVenv& a, Job& job) {
   if (auto r = site.tree.remove_tree(root); !r) return r;
   if (auto r = site.keeper->make_dirs(root.substr(0, root.rfind('/'))); !r) return r;
   Call call;
-  bool uv = has_program("uv", job);
+  // uv's --seed would download pip; python's own venv brings it along.
+  bool uv = !site.offline && has_program("uv", job);
   call.argv = uv ? std::vector<std::string>{"uv", "venv", "--seed", "--python", python, root}
                  : std::vector<std::string>{python, "-m", "venv", root};
   if (auto r = run_call(call, job); !r) {

@@ -16,18 +16,9 @@ namespace {
 constexpr int kConnectS = 30, kStallS = 60;   // curl gives up when nothing moves for this long
 constexpr double kDownloadLimitS = 6 * 3600;  // a CUDA toolkit over a slow line
 
-bool is_commit(const std::string& id) {
-  return id.size() == 40 && id.find_first_not_of("0123456789abcdef") == std::string::npos;
-}
-
 Result<> make_parent(const std::string& path, Job& job) {
   size_t slash = path.rfind('/');
   return job.site().keeper->make_dirs(slash == 0 ? "/" : path.substr(0, slash));
-}
-
-// The offline folder of `epready fetch`: sha256/HASH for files, git/NAME.git for repositories.
-std::string offline_file(const Site& site, const std::string& sha256) {
-  return site.options->offline_dir + "/sha256/" + sha256;
 }
 
 Failure wrong_hash(const std::string& url, const std::string& wanted, const std::string& got) {
@@ -35,6 +26,8 @@ Failure wrong_hash(const std::string& url, const std::string& wanted, const std:
               "expected " + wanted + ", got " + got,
               "the file moved or was tampered with: compare with its publisher; nothing of it was used");
 }
+
+}  // namespace
 
 Result<> download(const std::string& url, const std::string& part, Job& job) {
   Call call;
@@ -75,7 +68,9 @@ Result<> download(const std::string& url, const std::string& part, Job& job) {
   return Failure(std::move(e));
 }
 
-}  // namespace
+bool is_commit(const std::string& id) {
+  return id.size() == 40 && id.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
 
 std::string mirrored(const std::string& url, const std::map<std::string, std::string>& mirrors) {
   const std::pair<const std::string, std::string>* best = nullptr;
@@ -97,8 +92,8 @@ Result<std::string> fetch_to_cache(const std::string& url, const std::string& sh
     return cached;
   }
   std::string real_part = site.tree.real(part);
-  if (!site.options->offline_dir.empty()) {
-    std::string from = offline_file(site, hash);
+  if (site.offline) {
+    std::string from = site.offline->dir + "/sha256/" + hash;
     auto digest = sha256_file(from);
     if (!digest)
       return fail(ErrorKind::absent, "the offline folder does not hold this download", from, redact(url),
@@ -108,25 +103,33 @@ Result<std::string> fetch_to_cache(const std::string& url, const std::string& sh
     copy.argv = {"cp", "--reflink=auto", "--", from, real_part};
     copy.in_root = false;
     if (auto r = job.call(copy); !r) return Failure(r.error());
-  } else {
-    std::string address = mirrored(url, site.options->mirrors);
-    bool resumed = access(real_part.c_str(), F_OK) == 0;
-    if (auto r = download(address, real_part, job); !r) return Failure(r.error());
-    auto digest = sha256_file(real_part);
-    if (digest && *digest != hash && resumed) {
-      job.say("the part from an earlier try does not fit: from the beginning");
-      unlink(real_part.c_str());
-      if (auto r = download(address, real_part, job); !r) return Failure(r.error());
-    }
+    if (auto r = site.tree.publish(part, cached); !r) return Failure(r.error());
+    return cached;
   }
-  auto digest = sha256_file(real_part);
-  if (!digest) return Failure(digest.error());
-  if (*digest != hash) {
-    unlink(real_part.c_str());
-    return wrong_hash(url, hash, *digest);
-  }
-  if (auto r = site.tree.publish(part, cached); !r) return Failure(r.error());
+  if (auto r = download_verified(url, hash, real_part, site.tree.real(cached), job); !r)
+    return Failure(r.error());
   return cached;
+}
+
+Result<> download_verified(const std::string& url, const std::string& sha256, const std::string& part,
+                           const std::string& final, Job& job) {
+  std::string address = mirrored(url, job.site().options->mirrors);
+  bool resumed = access(part.c_str(), F_OK) == 0;
+  if (auto r = download(address, part, job); !r) return r;
+  auto digest = sha256_file(part);
+  if (digest && *digest != sha256 && resumed) {
+    job.say("the part from an earlier try does not fit: from the beginning");
+    unlink(part.c_str());
+    if (auto r = download(address, part, job); !r) return r;
+    digest = sha256_file(part);
+  }
+  if (!digest) return Failure(digest.error());
+  if (*digest != sha256) {
+    unlink(part.c_str());
+    return wrong_hash(url, sha256, *digest);
+  }
+  if (rename(part.c_str(), final.c_str()) != 0) return os_failure("cannot name the download", final, errno);
+  return {};
 }
 
 Result<std::string> fetch_unpinned(const std::string& url, const std::string& name, Job& job) {
@@ -135,7 +138,11 @@ Result<std::string> fetch_unpinned(const std::string& url, const std::string& na
   if (auto r = site.keeper->make_dirs(site.prefix + "/cache"); !r) return Failure(r.error());
   unlink(real.c_str());
   std::string from = mirrored(url, site.options->mirrors);
-  if (!site.options->offline_dir.empty()) from = "file://" + site.options->offline_dir + "/keys/" + name;
+  if (site.offline) {
+    auto keys = check_hashes(*site.offline, "keys/");
+    if (!keys) return Failure(keys.error());
+    from = "file://" + site.offline->dir + "/keys/" + name;
+  }
   if (auto r = download(from, real, job); !r) return Failure(r.error());
   return to;
 }
@@ -217,6 +224,37 @@ Result<> act(const Unpack& a, Job& job) {
   return site.tree.publish(scratch, to);
 }
 
+Result<Answer> run_git(const std::string& dir, std::vector<std::string> args, Job& job, std::vector<int> good,
+                       bool quiet) {
+  Site& site = job.site();
+  std::map<std::string, std::string> instead;  // address -> what is used for it
+  if (site.offline) {
+    auto folder = site.offline_part("git/");
+    if (!folder) return Failure(folder.error());
+    for (const auto& r : site.offline->repositories) instead[r.url] = *folder + r.path.substr(4);
+  } else {
+    instead = site.options->mirrors;
+  }
+  Call call;
+  call.argv = {"git", "-C", dir, "-c", "advice.detachedHead=false", "-c", "core.hooksPath=/dev/null"};
+  auto set = [&](const std::string& what) { call.argv.insert(call.argv.end(), {"-c", what}); };
+  set("protocol.ext.allow=never");
+  bool local = std::any_of(instead.begin(), instead.end(), [](const auto& i) {
+    return starts_with(i.second, "/") || starts_with(i.second, "file:");
+  });
+  if (local) set("protocol.file.allow=always");  // for submodules, to which git does not allow it by itself
+  // git takes what stands before the first '=' for the setting's name.
+  for (const auto& [from, to] : instead)
+    if (!contains(to, "=")) set("url." + to + ".insteadOf=" + from);
+  call.argv.insert(call.argv.end(), args.begin(), args.end());
+  call.env = {
+      {"GIT_TERMINAL_PROMPT", "0"}, {"GIT_CONFIG_NOSYSTEM", "1"}, {"GIT_CEILING_DIRECTORIES", site.prefix}};
+  call.limit_s = 3600;
+  call.good = std::move(good);
+  call.quiet = quiet;
+  return job.call(call);
+}
+
 Result<> act(const GitCheckout& a, Job& job) {
   Site& site = job.site();
   std::string to = site.path(a.to), scratch = to + ".epready-new";
@@ -225,22 +263,7 @@ Result<> act(const GitCheckout& a, Job& job) {
   if (!site.keeper->inside_prefix(to))
     return fail(ErrorKind::malformed, "sources live below the prefix only", to);
   auto git = [&](const std::string& dir, std::vector<std::string> args, std::vector<int> good = {0}) {
-    Call call;
-    call.argv = {"git",
-                 "-C",
-                 dir,
-                 "-c",
-                 "advice.detachedHead=false",
-                 "-c",
-                 "core.hooksPath=/dev/null",
-                 "-c",
-                 "protocol.ext.allow=never"};
-    call.argv.insert(call.argv.end(), args.begin(), args.end());
-    call.env = {
-        {"GIT_TERMINAL_PROMPT", "0"}, {"GIT_CONFIG_NOSYSTEM", "1"}, {"GIT_CEILING_DIRECTORIES", site.prefix}};
-    call.limit_s = 3600;
-    call.good = std::move(good);
-    return job.call(call);
+    return run_git(dir, std::move(args), job, std::move(good));
   };
   if (auto there = site.tree.read(to + "/.git"); there && there->kind == Entry::Kind::directory) {
     auto head = git(to, {"rev-parse", "HEAD"}, {0, 128});
@@ -249,18 +272,22 @@ Result<> act(const GitCheckout& a, Job& job) {
       return {};
     }
   }
+  // git itself puts the mirror in; only one that -c cannot carry is put in here.
   std::string url = mirrored(a.url, site.options->mirrors);
-  if (!site.options->offline_dir.empty()) {
-    std::string name = a.url.substr(a.url.rfind('/') + 1);
-    if (!ends_with(name, ".git")) name += ".git";
-    url = site.options->offline_dir + "/git/" + name;
-    if (access(url.c_str(), R_OK) != 0)
-      return fail(ErrorKind::absent, "the offline folder does not hold this repository", url, redact(a.url),
+  if (!contains(url, "=")) url = a.url;
+  if (site.offline) {
+    const OfflineRepository* there = site.offline->repository(a.url, a.commit);
+    if (!there)
+      return fail(ErrorKind::absent, "the offline folder does not hold this repository at this commit",
+                  site.offline->dir, redact(a.url) + " at " + a.commit,
                   "gather it on a machine with network: epready fetch");
+    url = a.url;
   }
   if (auto r = site.tree.remove_tree(scratch); !r) return r;
   if (auto r = site.keeper->make_dirs(scratch); !r) return r;
   if (auto r = git(scratch, {"init", "--quiet"}); !r) return Failure(r.error());
+  // Submodules may name their source relative to this one.
+  if (auto r = git(scratch, {"config", "remote.origin.url", a.url}); !r) return Failure(r.error());
   // Servers hand out a single commit when they allow it (GitHub does); otherwise fetch all and look for it.
   auto one = git(scratch, {"fetch", "--quiet", "--depth", "1", "--", url, a.commit}, {0, 1, 128});
   if (!one) return Failure(one.error());

@@ -52,6 +52,23 @@ Result<std::string> fetch_to_cache(const std::string& url, const std::string& sh
 /// Downloads without a hash into PREFIX/cache/NAME, anew each time, for bytes that something else proves (a
 /// signing key's fingerprint). Offline: the folder's keys/NAME.
 Result<std::string> fetch_unpinned(const std::string& url, const std::string& name, Job& job);
+/// What pip and uv use when nothing is said; named so that a mirror map can replace it.
+extern const char* const kPublicIndex;
+/// Bytes at an address into `part`, going on with what is there; nothing proves them yet.
+Result<> download(const std::string& address, const std::string& part, Job& job);
+/// Bytes at `url` (after the mirror map) into `part`, going on with what is there, then to `final` when they
+/// have this SHA-256. Both are paths of the caller's file system. Error: failed, with both hashes; nothing
+/// keeps the name.
+Result<> download_verified(const std::string& url, const std::string& sha256, const std::string& part,
+                           const std::string& final, Job& job);
+/// Ok when the key file (path of the caller's file system) has this fingerprint.
+Result<> check_fingerprint(const std::string& key_path, std::string wanted, Job& job);
+/// git in a folder, without prompts, hooks and system configuration; addresses that git meets on its own
+/// (submodules) go through the mirror map, or offline to the folder's repositories.
+Result<Answer> run_git(const std::string& dir, std::vector<std::string> args, Job& job,
+                       std::vector<int> good = {0}, bool quiet = false);
+/// Full commit id: 40 lower-case hexadecimal digits.
+bool is_commit(const std::string& id);
 /// An address after the mirror map: the longest prefix wins.
 std::string mirrored(const std::string& url, const std::map<std::string, std::string>& mirrors);
 /// Lines in other files that set an option of this action (for the question of consent).

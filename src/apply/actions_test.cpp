@@ -278,20 +278,6 @@ TEST_F(ActionsTest, HalfADownloadGoesOnAndAWrongHalfBeginsAgain) {
   EXPECT_EQ(at("/opt/epready/a"), "0123456789");
 }
 
-TEST_F(ActionsTest, OfflineUsesTheFolderAndNothingElse) {
-  tool("curl", "touch " + dir + "/curl-was-called; exit 1");
-  std::string hash = sha256_hex("payload");
-  options.offline_dir = dir + "/offline";
-  auto r = one({Fetch{"https://x.example/a", hash, "a"}});
-  EXPECT_EQ(r.state, StepState::failed);
-  EXPECT_NE(r.next.find("epready fetch"), std::string::npos);
-  spill(dir + "/offline/sha256/" + hash, "payl0ad");
-  EXPECT_EQ(one({Fetch{"https://x.example/a", hash, "a"}}).state, StepState::failed);
-  spill(dir + "/offline/sha256/" + hash, "payload");
-  EXPECT_EQ(one({Fetch{"https://x.example/a", hash, "a"}}).state, StepState::done);
-  EXPECT_FALSE(std::filesystem::exists(dir + "/curl-was-called"));
-}
-
 TEST_F(ActionsTest, MirrorsReplaceTheLongestPrefix) {
   std::map<std::string, std::string> m = {{"https://a/", "http://m1/"}, {"https://a/b/", "http://m2/"}};
   EXPECT_EQ(mirrored("https://a/b/c", m), "http://m2/c");

@@ -197,6 +197,12 @@ Result<ApplyReport> apply_plan(const Plan& plan, const ApplyOptions& options, Pr
   site.options = &options;
   site.host = host;
   site.progress = &progress;
+  if (!options.offline_dir.empty()) {
+    auto folder = open_offline(options.offline_dir);
+    if (!folder) return Failure(folder.error());
+    if (auto r = check_complete(*folder, plan); !r) return Failure(r.error());
+    site.offline = std::move(*folder);
+  }
   std::string text = plan_to_json(plan), digest = sha256_hex(text);
   bool fresh = !options.resume && !options.may_drift;
   auto past_text = read_journal(site.tree.real(plan.prefix + "/state/journal.jsonl"));

@@ -7,11 +7,27 @@
 
 #include <algorithm>
 #include <deque>
+#include <filesystem>
 
 #include "base/text.h"
 #include "host/process.h"
 
 namespace ep {
+namespace {
+
+// --offline: programs that would go out on their own (a build that downloads, a git submodule) fail at once
+// with a clear message of theirs instead of waiting for a network that may half exist. Port 9 is "discard".
+void close_network(std::vector<std::string>& env) {
+  for (const char* name : {"http_proxy", "https_proxy", "HTTPS_PROXY", "ftp_proxy", "all_proxy", "ALL_PROXY"})
+    set_variable(env, name, "http://127.0.0.1:9");
+  set_variable(env, "no_proxy", "");
+  set_variable(env, "NO_PROXY", "");
+  set_variable(env, "PIP_NO_INDEX", "1");
+  set_variable(env, "UV_OFFLINE", "1");
+  set_variable(env, "GIT_ALLOW_PROTOCOL", "file");
+}
+
+}  // namespace
 
 std::string Site::path(const std::string& p) const {
   if (p.empty()) return prefix;
@@ -21,6 +37,25 @@ std::string Site::path(const std::string& p) const {
 void Site::say(std::string_view text) {
   std::lock_guard lock(progress_mutex);
   if (progress) progress->message(text);
+}
+
+Result<std::string> Site::offline_part(const std::string& part) {
+  std::lock_guard lock(offline_mutex);
+  std::string copy = prefix + "/cache/offline/" + part;
+  bool image = tree.root() != "/";
+  if (!offline_checked.count(part)) {
+    if (auto r = check_hashes(*offline, part); !r) return Failure(r.error());
+    if (image) {
+      if (auto r = keeper->make_dirs(prefix + "/cache/offline"); !r) return Failure(r.error());
+      std::error_code error;
+      using std::filesystem::copy_options;
+      std::filesystem::copy(offline->dir + "/" + part, tree.real(copy),
+                            copy_options::recursive | copy_options::overwrite_existing, error);
+      if (error) return os_failure("cannot copy from the offline folder", copy, error.value());
+    }
+    offline_checked.insert(part);
+  }
+  return image ? copy : offline->dir + "/" + part;
 }
 
 std::string redact(std::string_view text) {
@@ -78,6 +113,7 @@ Result<Answer> Job::call(const Call& call) {
   if (chrooted) spawn.argv.insert(spawn.argv.begin(), {"chroot", site_.tree.root()});
   spawn.env = base_environment();
   set_variable(spawn.env, "DEBIAN_FRONTEND", "noninteractive");
+  if (site_.offline) close_network(spawn.env);
   for (const auto& [name, value] : call.env) set_variable(spawn.env, name, value);
   if (!chrooted) spawn.cwd = site_.real(call.cwd);
   spawn.limit_s = call.limit_s;

@@ -4,11 +4,14 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "apply/apply.h"
 #include "apply/journal.h"
 #include "apply/keeper.h"
+#include "apply/offline.h"
 #include "apply/tree.h"
 
 namespace ep {
@@ -22,14 +25,20 @@ struct Site {
   HostSituation host;
   Progress* progress = nullptr;
   std::mutex progress_mutex;
-  std::mutex system_mutex;       ///< packages, kernel options: one at a time on a host
-  bool apt_lists_fresh = false;  ///< under system_mutex: `apt-get update` ran in this run
+  std::mutex system_mutex;               ///< packages, kernel options: one at a time on a host
+  bool apt_lists_fresh = false;          ///< under system_mutex: `apt-get update` ran in this run
+  std::optional<OfflineFolder> offline;  ///< --offline: where downloads come from, and from nowhere else
+  std::mutex offline_mutex;
+  std::set<std::string> offline_checked;  ///< parts of it whose hashes were checked in this run
 
   /// Absolute path inside the tree; relative ones are below the prefix.
   std::string path(const std::string& p) const;
   /// The same as a path of the caller's file system (for programs that run outside the root).
   std::string real(const std::string& p) const { return tree.real(path(p)); }
   void say(std::string_view text);
+  /// A part of the offline folder ("wheels/"), its hashes checked once a run, as a path that programs inside
+  /// the root can read: an image gets a copy below PREFIX/cache/offline.
+  Result<std::string> offline_part(const std::string& part);
 };
 
 /// One program to run for a step.

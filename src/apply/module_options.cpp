@@ -159,26 +159,33 @@ MergedOptions merge_module_options(const std::string& module,
   return out;
 }
 
-std::string disable_option(std::string_view text, const MergedOptions::Conflict& conflict,
-                           const std::string& owned_path) {
-  ModprobeFile file{conflict.path, std::string(text)};
-  std::string rest;  // the line's other options, which stay in force
-  for (const auto& line : option_lines(file)) {
-    if (line.line != conflict.line) continue;
-    for (const auto& [option, value] : line.settings)
-      if (option != conflict.option) rest += " " + setting_text(option, value);
-    if (!rest.empty()) rest = "options " + line.module + rest;
+std::string disable_options(std::string_view text, const std::string& module,
+                            const std::set<std::string>& options, const std::string& owned_path) {
+  std::map<int, OptionLine> ours;  // by first line
+  for (auto& line : option_lines({"", std::string(text)})) {
+    bool sets = std::any_of(line.settings.begin(), line.settings.end(),
+                            [&](const auto& s) { return options.count(s.first) != 0; });
+    if (line.module == normal_module(module) && sets) ours.emplace(line.line, std::move(line));
   }
   std::string out;
   auto all = split(text, '\n');
+  const OptionLine* inside = nullptr;
   for (size_t i = 0; i < all.size(); ++i) {
     int number = int(i) + 1;
-    bool inside = number >= conflict.line && number < conflict.line + conflict.num_lines;
-    if (number == conflict.line) out += "# epready: set in " + owned_path + " now; this line was:\n";
+    if (auto it = ours.find(number); it != ours.end()) {
+      inside = &it->second;
+      out += "# epready: set in " + owned_path + " now; this line was:\n";
+    }
     std::string piece(all[i]);
     if (inside && ends_with(piece, "\\")) piece.pop_back();  // a comment must not continue
     out += (inside ? "# " : "") + piece;
-    if (inside && number == conflict.line + conflict.num_lines - 1 && !rest.empty()) out += "\n" + rest;
+    if (inside && number == inside->line + inside->num_lines - 1) {
+      std::string rest;
+      for (const auto& [option, value] : inside->settings)
+        if (!options.count(option)) rest += " " + setting_text(option, value);
+      if (!rest.empty()) out += "\noptions " + inside->module + rest;
+      inside = nullptr;
+    }
     if (i + 1 < all.size()) out += "\n";
   }
   return out;

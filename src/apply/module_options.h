@@ -2,6 +2,7 @@
 // Pure.
 #pragma once
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,8 +52,9 @@ MergedOptions merge_module_options(const std::string& module,
                                    const std::map<std::string, std::string>& wanted,
                                    const std::string& owned_path, const std::vector<ModprobeFile>& in_order);
 
-/// The file with our option taken out of one line and the old line kept as a comment that says why.
-std::string disable_option(std::string_view text, const MergedOptions::Conflict& conflict,
-                           const std::string& owned_path);
+/// The file with these options of the module taken out of every line that sets them; the old lines are kept
+/// as comments that say why, and what else they set stays in force.
+std::string disable_options(std::string_view text, const std::string& module,
+                            const std::set<std::string>& options, const std::string& owned_path);
 
 }  // namespace ep

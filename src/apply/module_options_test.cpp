@@ -73,17 +73,30 @@ TEST(ModuleOptions, TwoFilesThatSetItAreNamedAndMerged) {
 
 TEST(ModuleOptions, DisablingKeepsTheLineAsCommentAndItsOtherOptions) {
   std::string text = "options nvidia NVreg_EnableStreamMemOPs=0 \\\n NVreg_X=7\nalias a b";
-  MergedOptions::Conflict c{"/etc/modprobe.d/10-old.conf", 1, 2, "NVreg_EnableStreamMemOPs", "0", false};
-  std::string after = disable_option(text, c, kOwned);
+  std::string after = disable_options(text, "nvidia", {"NVreg_EnableStreamMemOPs"}, kOwned);
   EXPECT_EQ(after,
             "# epready: set in /etc/modprobe.d/epready-nvidia.conf now; this line was:\n"
             "# options nvidia NVreg_EnableStreamMemOPs=0 \n"
             "#  NVreg_X=7\n"
             "options nvidia NVreg_X=7\n"
             "alias a b");
-  auto left = option_lines({c.path, after});
+  auto left = option_lines({"/etc/modprobe.d/10-old.conf", after});
   ASSERT_EQ(left.size(), 1u);
   EXPECT_EQ(left[0].settings[0].first, "NVreg_X");
+}
+
+TEST(ModuleOptions, TwoOfOurOptionsInOneLineAreBothTakenOut) {
+  std::string text =
+      "options nvidia A=0 B=0\noptions nvidia B=1 C=2\noptions nvidia-drm B=5\noptions nvidia A=7";
+  EXPECT_EQ(disable_options(text, "nvidia", {"A", "B"}, kOwned),
+            "# epready: set in /etc/modprobe.d/epready-nvidia.conf now; this line was:\n"
+            "# options nvidia A=0 B=0\n"
+            "# epready: set in /etc/modprobe.d/epready-nvidia.conf now; this line was:\n"
+            "# options nvidia B=1 C=2\n"
+            "options nvidia C=2\n"
+            "options nvidia-drm B=5\n"
+            "# epready: set in /etc/modprobe.d/epready-nvidia.conf now; this line was:\n"
+            "# options nvidia A=7");
 }
 
 TEST(ModuleOptions, SecondMergeKeepsWhatTheFirstTookOver) {
@@ -91,7 +104,7 @@ TEST(ModuleOptions, SecondMergeKeepsWhatTheFirstTookOver) {
       {"/etc/modprobe.d/10-old.conf", "options nvidia NVreg_RegistryDwords=Foo=2\n"}};
   std::map<std::string, std::string> wanted = {{"NVreg_RegistryDwords", "PeerMappingOverride=1"}};
   auto m = merge_module_options("nvidia", wanted, kOwned, first);
-  first[0].text = disable_option(first[0].text, m.conflicts[0], kOwned);
+  first[0].text = disable_options(first[0].text, "nvidia", {"NVreg_RegistryDwords"}, kOwned);
   auto again =
       merge_module_options("nvidia", wanted, kOwned, reading_order({first[0], {kOwned, m.owned_text}}));
   EXPECT_TRUE(again.conflicts.empty());

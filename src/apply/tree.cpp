@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -69,9 +70,42 @@ Result<> write_all(int fd, std::string_view bytes, const std::string& shown) {
   return {};
 }
 
-// One name a target: what a killed run left is found and replaced by the next one, or taken away by undo.
-std::string scratch_name(const std::string& name) {
-  return "." + name + ".epready-new";
+constexpr int kScratchNames = 64;  // writers of one file at one time
+
+// Few fixed names a target, so that what a killed run left is found and replaced by the next one, or taken
+// away by undo. A writer that lives holds a lock on its file.
+std::string scratch_name(const std::string& name, int i = 0) {
+  return "." + name + ".epready-new" + (i ? std::to_string(i) : "");
+}
+
+struct Scratch {
+  Fd fd;
+  std::string name;
+};
+
+// True when the name was left by a run that is no more, and is free now.
+bool clear_leftover(int dir, const std::string& name) {
+  Fd old(openat(dir, name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (old && flock(old.get(), LOCK_EX | LOCK_NB) != 0) return false;
+  return unlinkat(dir, name.c_str(), 0) == 0 || errno == ENOENT;
+}
+
+Result<Scratch> open_scratch(int dir, const std::string& target, const std::string& shown) {
+  for (int i = 0, tries = 0; i < kScratchNames && tries < 4 * kScratchNames; ++tries) {
+    Scratch s{Fd(), scratch_name(target, i)};
+    s.fd = Fd(openat(dir, s.name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!s.fd && errno != EEXIST) return os_failure("cannot write", shown, errno);
+    if (!s.fd) {
+      if (!clear_leftover(dir, s.name)) ++i;
+      continue;
+    }
+    // Between making and locking it another writer may have taken it for a leftover: then it has no name any
+    // more.
+    struct stat st;
+    if (flock(s.fd.get(), LOCK_EX | LOCK_NB) == 0 && fstat(s.fd.get(), &st) == 0 && st.st_nlink == 1)
+      return s;
+  }
+  return fail(ErrorKind::failed, "cannot write: too many writers at once", shown);
 }
 
 // Unlinks everything in an open folder. `device`: a mount inside is somebody else's and stays.
@@ -261,10 +295,10 @@ Result<> Tree::write_file(const std::string& path, const Entry& entry) const {
   auto place = parent_of(path);
   if (!place) return Failure(place.error());
   int dir = place->dir.get();
-  std::string scratch = scratch_name(place->name);
-  unlinkat(dir, scratch.c_str(), 0);
-  Fd fd(openat(dir, scratch.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!fd) return os_failure("cannot write", path, errno);
+  auto made = open_scratch(dir, place->name, path);
+  if (!made) return Failure(made.error());
+  const Fd& fd = made->fd;
+  const std::string& scratch = made->name;
   auto give_up = [&](Failure f) -> Result<> {
     unlinkat(dir, scratch.c_str(), 0);
     return f;
@@ -317,7 +351,14 @@ Result<> Tree::remove(const std::string& path) const {
   auto place = parent_of(path);
   if (!place && place.error().kind == ErrorKind::absent) return {};
   if (!place) return Failure(place.error());
-  unlinkat(place->dir.get(), scratch_name(place->name).c_str(), 0);
+  for (int i = 0; i < kScratchNames; ++i) {
+    struct stat st;
+    std::string name = scratch_name(place->name, i);
+    if (fstatat(place->dir.get(), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) == 0)
+      clear_leftover(place->dir.get(), name);
+    else
+      break;
+  }
   if (unlinkat(place->dir.get(), place->name.c_str(), 0) == 0 || errno == ENOENT) return {};
   if (errno == EISDIR || errno == EPERM) {
     if (unlinkat(place->dir.get(), place->name.c_str(), AT_REMOVEDIR) == 0 || errno == ENOENT) return {};

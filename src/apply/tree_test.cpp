@@ -2,6 +2,9 @@
 
 #include <unistd.h>
 
+#include <atomic>
+#include <thread>
+
 #include "apply/test_bench.h"
 
 namespace ep {
@@ -32,6 +35,23 @@ TEST_F(TreeTest, WritesWithModeAndReadsBack) {
   ASSERT_TRUE(e);
   EXPECT_EQ(e->content, "hello\n");
   EXPECT_EQ(e->mode, 0640u);
+}
+
+TEST_F(TreeTest, WritersSideBySideNeverMixAndLeaveNothing) {
+  Tree t = tree();
+  std::atomic<int> failed{0};
+  std::vector<std::thread> writers;
+  for (int w = 0; w < 4; ++w)
+    writers.emplace_back([&, w] {
+      for (int i = 0; i < 50; ++i)
+        if (!t.write_file("/etc/x", file(std::string(5000, char('a' + w))))) ++failed;
+    });
+  for (auto& w : writers) w.join();
+  EXPECT_EQ(failed.load(), 0);
+  std::string last = at("/etc/x");
+  EXPECT_EQ(last, std::string(5000, last.at(0)));
+  for (const auto& e : std::filesystem::directory_iterator(root + "/etc"))
+    EXPECT_EQ(e.path().string().find("epready-new"), std::string::npos) << e.path();
 }
 
 TEST_F(TreeTest, LeavesNoScratchBehind) {

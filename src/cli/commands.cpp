@@ -43,6 +43,8 @@ const std::vector<CommandRow>& commands() {
                                  "规划 IBGDA 所需的驱动选项、initramfs 与重启"}, true, true, make_driver_command},
       {"apply", Group::change, {"Do a plan: journalled, resumable after a stop or a reboot",
                                 "执行计划：有日志，可在中断或重启后继续"}, false, true, make_apply},
+      {"fetch", Group::change, {"Gather what a plan needs into a folder, for a host without network",
+                                "将计划所需内容收集到目录，供无网络的主机使用"}, true, true, make_fetch},
       {"status", Group::change, {"Show where the plan of this host stands",
                                  "显示本机计划的进度"}, false, true, make_status},
       {"undo", Group::change, {"Take back what apply did: files, packages, repositories, units",

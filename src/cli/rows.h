@@ -21,6 +21,7 @@ std::unique_ptr<Command> make_libs_lint();
 std::unique_ptr<Command> make_driver_command();
 std::unique_ptr<Command> make_data_lint();
 std::unique_ptr<Command> make_apply();
+std::unique_ptr<Command> make_fetch();
 std::unique_ptr<Command> make_status();
 std::unique_ptr<Command> make_undo();
 std::unique_ptr<Command> make_verify();

@@ -362,8 +362,10 @@ Result<Plan> plan_from_json(std::string_view text) {
     if (!j.is_object() || !j.contains("schema") || !j["schema"].is_string())
       throw Bad{"schema", fmt::format("missing; expected \"{}\"", kSchema)};
     if (j["schema"].get<std::string>() != kSchema)
-      throw Bad{"schema", fmt::format("\"{}\" is not \"{}\": another version wrote it",
-                                      j["schema"].get<std::string>(), kSchema)};
+      return fail(ErrorKind::usage, "not a plan of this version", "schema",
+                  fmt::format("\"{}\" is not \"{}\": another version wrote it",
+                              j["schema"].get<std::string>(), kSchema),
+                  kNext);
     Plan plan;
     read(j, plan, "");
     return plan;

@@ -74,6 +74,7 @@ TEST(PlanJson, RefusesWhatItDoesNotUnderstand) {
   r = with("\"epready-plan-1\"", "\"epready-plan-9\"");
   ASSERT_FALSE(r);
   EXPECT_EQ(r.error().where, "schema");
+  EXPECT_EQ(r.error().kind, ErrorKind::usage);  // exit code 2, as documented
   r = with("\"needs_root\"", "\"needs_r00t\"");
   ASSERT_FALSE(r);
   EXPECT_EQ(r.error().where, "steps[0].needs_root");

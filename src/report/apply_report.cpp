@@ -207,4 +207,32 @@ std::string undo_json(const UndoReport& r) {
   return dump(j);
 }
 
+std::string gather_text(const GatherReport& r, const Look& look) {
+  Words w{look.lang};
+  std::string out;
+  for (const auto& i : r.items) {
+    out += fmt::format(
+        "  {}{}\n", look.paint(i.good ? Style::green : Style::red, pad(i.good ? "ok" : "FAILED", 8)), i.what);
+    if (!i.reason.empty()) out += "      " + replace_all(i.reason, "\n", "\n      ") + "\n";
+    if (!i.next.empty()) out += fmt::format("      -> {}\n", i.next);
+  }
+  out += w("\n{} files ({:.1f} MB) and {} repositories in {}; {:.1f} s\n",
+           "\n{} 个文件（{:.1f} MB）与 {} 个代码库，位于 {}；{:.1f} 秒\n", r.num_files, double(r.bytes) / 1e6,
+           r.num_repositories, r.dir, r.seconds);
+  if (!r.whole)
+    out += w("Not whole: apply --offline refuses this folder until fetch has ended well.\n",
+             "尚不完整：在 fetch 成功结束之前，apply --offline 会拒绝此目录。\n");
+  return out;
+}
+
+std::string gather_json(const GatherReport& r) {
+  Json j = {{"schema", "epready-fetch-1"},        {"tool", "epready"}, {"dir", r.dir},
+            {"exit_code", r.exit_code()},         {"whole", r.whole},  {"files", r.num_files},
+            {"repositories", r.num_repositories}, {"bytes", r.bytes},  {"seconds", r.seconds}};
+  j["items"] = Json::array();
+  for (const auto& i : r.items)
+    j["items"].push_back({{"what", i.what}, {"good", i.good}, {"reason", i.reason}, {"next", i.next}});
+  return dump(j);
+}
+
 }  // namespace ep
