@@ -15,7 +15,7 @@ vm_new() {
 # qemu OPTION...: the machine, on this scenario's disk. Software emulation unless LAB_ACCEL asks otherwise: a /dev/kvm
 # that is there need not work (nested hosts).
 qemu() {
-  PORT=${PORT:-$((20000 + ($$ + RANDOM) % 20000))}
+  PORT=${PORT:-$((20000 + BASHPID % 20000))}
   local accel=${LAB_ACCEL:-tcg,thread=multi} cpu=Nehalem
   case $accel in kvm*) cpu=host ;; esac
   rm -f "$WORK/monitor"
@@ -59,31 +59,40 @@ vm_wait() {
   fail "no answer after ${VM_BOOT_LIMIT:-240} s: $(tail -3 "$WORK/console.log")"
 }
 
-# fresh_vm: a machine that has booted once and has never seen epready, with the program and the lab's tools copied in.
-# The boot itself is done once for all scenarios: its memory and disk are kept beside the image.
+# kept_folder: where the memory and disk of the booted machine are kept, for this emulator.
+kept_folder() {
+  echo "$IMAGE/booted-$(printf '%s %s' "${LAB_ACCEL:-tcg}" "$(qemu-system-x86_64 --version | head -1)" | sha256sum | cut -c1-12)"
+}
+
+# keep_booted_vm: boots the machine once and keeps it as it is then: no scenario boots for the first time.
+keep_booted_vm() {
+  local kept
+  kept=$(kept_folder)
+  if [ -e "$kept/memory" ]; then return 0; fi
+  vm_new
+  vm_kernel
+  mkfifo "$WORK/monitor.in" "$WORK/monitor.out"
+  qemu -chardev pipe,id=mon,path="$WORK/monitor" -mon chardev=mon
+  vm_wait
+  vm 'systemctl is-system-running --wait >/dev/null; sync' || true
+  ssh_close
+  rm -rf "$kept.new"
+  mkdir "$kept.new"
+  cat "$WORK/monitor.out" >/dev/null &
+  # Migration stops the machine itself; after an explicit stop the restored one would stay stopped.
+  printf 'migrate "exec:cat >%s/memory"\nquit\n' "$kept.new" >"$WORK/monitor.in"
+  wait "$QEMU" || true
+  QEMU=
+  [ -s "$kept.new/memory" ] || fail "the booted machine could not be kept"
+  cp "$WORK/kernel" "$WORK/initrd" "$kept.new/"
+  mv "$WORK/disk.raw" "$kept.new/"
+  mv -T "$kept.new" "$kept"
+}
+
+# fresh_vm: a machine that has booted and has never seen epready, with the program and the lab's tools copied in.
 fresh_vm() {
   local kept
-  kept=$IMAGE/booted-$(printf '%s %s' "${LAB_ACCEL:-tcg}" "$(qemu-system-x86_64 --version | head -1)" | sha256sum | cut -c1-12)
-  if [ ! -e "$kept/memory" ]; then
-    vm_new
-    vm_kernel
-    mkfifo "$WORK/monitor.in" "$WORK/monitor.out"
-    qemu -chardev pipe,id=mon,path="$WORK/monitor" -mon chardev=mon
-    vm_wait
-    vm 'systemctl is-system-running --wait >/dev/null; sync; fstrim / 2>/dev/null; sync' || true
-    ssh_close
-    rm -rf "$kept.new"
-    mkdir "$kept.new"
-    cat "$WORK/monitor.out" >/dev/null &
-    # Migration stops the machine itself; after an explicit stop the restored one would stay stopped.
-    printf 'migrate "exec:cat >%s/memory"\nquit\n' "$kept.new" >"$WORK/monitor.in"
-    wait "$QEMU" || true
-    QEMU=
-    [ -s "$kept.new/memory" ] || fail "the booted machine could not be kept"
-    cp "$WORK/kernel" "$WORK/initrd" "$kept.new/"
-    mv "$WORK/disk.raw" "$kept.new/"
-    mv -T "$kept.new" "$kept"
-  fi
+  kept=$(kept_folder)
   cp --sparse=always --reflink=auto "$kept/disk.raw" "$WORK/disk.raw"
   cp "$kept/kernel" "$kept/initrd" "$WORK/"
   qemu -incoming "exec:cat $kept/memory"
@@ -121,8 +130,8 @@ expect() {
 }
 # says TEXT: the last `expect` printed it, on one line or wrapped.
 folded() { tr '\n' ' ' <"$WORK/out" | tr -s ' '; }
-says() { folded | grep -qF -- "$1" || { tail -40 "$WORK/out" | sed 's/^/    | /' >&2; fail "it did not say: $1"; }; }
-says_not() { ! folded | grep -qF -- "$1" || { tail -40 "$WORK/out" | sed 's/^/    | /' >&2; fail "it said: $1"; }; }
+says() { folded | grep -F -- "$1" >/dev/null || { tail -40 "$WORK/out" | sed 's/^/    | /' >&2; fail "it did not say: $1"; }; }
+says_not() { ! folded | grep -F -- "$1" >/dev/null || { tail -40 "$WORK/out" | sed 's/^/    | /' >&2; fail "it said: $1"; }; }
 
 put_tools() {
   vm 'cat >/usr/local/bin/epready && chmod 755 /usr/local/bin/epready' <"$EPREADY"

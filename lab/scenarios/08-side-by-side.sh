@@ -1,5 +1,6 @@
 #!/bin/bash
 # Four independent stand-in builds on two processors: side by side takes at most 0.65 of one after the other.
+# alone: it measures
 fresh_vm
 vm 'lab-plan builds >/root/plan.json'
 seconds() { vm "epready apply /root/plan.json --jobs $1 --json" | sed -n 's/^  "seconds": \([0-9.]*\).*/\1/p' | head -1; }

@@ -73,6 +73,20 @@ TEST_F(ExecutorTest, UnknownPredicateIsNeverTakenAsTrue) {
   EXPECT_EQ(state(r, "one"), StepState::failed);
 }
 
+TEST_F(ExecutorTest, WhatCouldNotBeToldAtOnceIsAskedAgainAndNeverTakenAsTrue) {
+  Step late = step("late", {WriteFile{"/etc/late", "x"}});
+  late.after = {{"late", {"2"}}};
+  Step never = step("never", {WriteFile{"/etc/never", "x"}});
+  never.after = {{"late", {"1000"}}};
+  // Without `before`, `after` is asked once before the actions.
+  late.before = never.before = {{"no", {}}};
+  plan.steps = {late, never};
+  options.jobs = 1;
+  auto r = apply();
+  EXPECT_EQ(state(r, "late"), StepState::done);
+  EXPECT_EQ(state(r, "never"), StepState::failed);
+}
+
 TEST_F(ExecutorTest, AFailureBlocksOnlyWhatNeedsIt) {
   plan.steps = {step("bad", {RunArgv{{"sh", "-c", "echo the reason >&2; exit 3"}, "", {}, 10}}),
                 step("needs-bad", {WriteFile{"/etc/x", "x"}}, {"bad"}),

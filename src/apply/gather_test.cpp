@@ -211,12 +211,9 @@ class GatherPackages : public GatherTest {
 echo "$*" >>$d/apt.log
 for a in "$@"; do case $a in Dir::Cache::archives=*) cache=${a#*=} ;; esac; done
 case "$*" in
-*--print-uris*) echo "'http://x.example/p_1%3a2_amd64.deb' p_1%3a2_amd64.deb 9 SHA256:$(cat $d/sha)";
-         ; *--download - only*) cp $d /
-        bytes "$cache/p_1%3a2_amd64.deb";
-    ;
-*-s*install*) echo 'Inst p (1:2 x)' ;
-;
+*--print-uris*) echo "'http://x.example/p_1%3a2_amd64.deb' p_1%3a2_amd64.deb 9 SHA256:$(cat $d/sha)" ;;
+*--download-only*) cp $d/bytes "$cache/p_1%3a2_amd64.deb" ;;
+*-s*install*) echo 'Inst p (1:2 x)' ;;
 esac)sh");
     tool("dpkg-deb", "printf 'Package: p\\nVersion: 1:2\\n'");
     tool("dpkg-query", "true");

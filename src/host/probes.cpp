@@ -4,8 +4,9 @@ namespace ep {
 
 namespace {
 constexpr size_t kSmall = 64u << 10, kMiddle = 1u << 20, kLarge = 4u << 20;
-constexpr double kQuick = 5;    // a local tool that reads files
-constexpr double kVendor = 20;  // nvidia-smi initialises every GPU when no persistence daemon runs
+constexpr double kQuick = 5;      // a local tool that reads files
+constexpr double kDatabase = 20;  // the package database, on a host that is busy installing
+constexpr double kVendor = 20;    // nvidia-smi initialises every GPU when no persistence daemon runs
 }  // namespace
 
 const std::vector<ProbeRow>& probe_table() {
@@ -66,7 +67,7 @@ const std::vector<ProbeRow>& probe_table() {
         "kmod",
         "initramfs-tools",
         "dracut"},
-       kQuick,
+       kDatabase,
        kMiddle,
        "installed packages of the stack (Debian, Ubuntu)"},
       {"rpm",

@@ -29,7 +29,7 @@ def wheel(folder, name, version):
         f.write(f'<a href="{file}">{file}</a>\n')
 
 
-# setuptools and wheel come with Python's own venv; the rest of what a plan names is here.
+# setuptools is a real one, put beside these by provision; the rest of what a plan names is here.
 for name, version in {"numpy": "2.1.0", "torch": "2.9.1", "nvidia-nvshmem-cu12": "3.5.19", "ninja": "1.11.1",
                       "packaging": "24.0", "wheel": "0.45.0"}.items():
     wheel(sys.argv[1], name, version)
