@@ -51,12 +51,12 @@ vm_boot() {
 
 # vm_wait: until ssh answers and the boot is finished.
 vm_wait() {
-  for _ in $(seq 1 "${VM_BOOT_LIMIT:-240}"); do
+  for _ in $(seq 1 "${VM_BOOT_LIMIT:-900}"); do
     kill -0 "$QEMU" 2>/dev/null || fail "the machine ended while booting: $(tail -3 "$WORK/console.log")"
     vm true 2>/dev/null && return 0
     sleep 1
   done
-  fail "no answer after ${VM_BOOT_LIMIT:-240} s: $(tail -3 "$WORK/console.log")"
+  fail "no answer after ${VM_BOOT_LIMIT:-900} s: $(tail -3 "$WORK/console.log")"
 }
 
 # kept_folder: where the memory and disk of the booted machine are kept, for this emulator.
@@ -104,14 +104,14 @@ fresh_vm() {
 # vm COMMAND...: runs it in the machine as root, output and exit code as there.
 vm() {
   ssh -q -p "$PORT" -i "$IMAGE/key" -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o ConnectTimeout=5 \
-    -o ControlMaster=auto -o ControlPath="$WORK/ssh-%p" -o ControlPersist=60 -o ServerAliveInterval=15 root@127.0.0.1 "$@"
+    -o ControlMaster=auto -o ControlPath="$WORK/ssh-%p" -o ControlPersist=60 -o ServerAliveInterval=15 -o ServerAliveCountMax=40 root@127.0.0.1 "$@"
 }
 vm_put() { tar -C "$(dirname "$1")" -cf - "$(basename "$1")" | vm "mkdir -p $2 && tar -C $2 -xf - --no-same-owner"; }
 
 ssh_close() { ssh -q -p "$PORT" -o ControlPath="$WORK/ssh-%p" -O exit root@127.0.0.1 2>/dev/null || true; }
 # vm_down: waits until the machine has ended by itself (a reboot or poweroff that was begun inside).
 vm_down() {
-  for _ in $(seq 1 120); do
+  for _ in $(seq 1 1200); do
     kill -0 "$QEMU" 2>/dev/null || { wait "$QEMU" 2>/dev/null || true; QEMU=; ssh_close; return 0; }
     sleep 0.5
   done
@@ -160,7 +160,7 @@ apply_and_reboot() {
 }
 # wait_resumed: until the resume unit has gone.
 wait_resumed() {
-  for _ in $(seq 1 300); do
+  for _ in $(seq 1 900); do
     vm 'test ! -e /etc/systemd/system/epready-resume.service' && return 0
     sleep 1
   done

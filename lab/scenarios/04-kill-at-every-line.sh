@@ -24,7 +24,7 @@ done
 echo "killed after each of $((n - 1)) journal lines, converged and undone from each"
 epready-lab undo --yes=all >/root/undo.log 2>&1
 GUEST
-say "files, module options, a git checkout and a build"
+say "files, module options and a git checkout"
 vm 'lab-plan no-packages >/root/plan.json'
 expect 0 'sh /root/kill-all /root/plan.json "test -e /opt/epready/gdrcopy/.epready-part && grep -qx a /etc/lab/a.conf && grep -q PeerMappingOverride=1 /etc/modprobe.d/epready-nvidia.conf"'
 sed 's/^/    | /' "$WORK/out"

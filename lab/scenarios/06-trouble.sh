@@ -15,10 +15,10 @@ while not os.path.exists("/root/release"):
 GUEST
 vm 'nohup python3 /root/hold.py >/dev/null 2>&1 </dev/null & for i in $(seq 100); do [ -e /root/held ] && exit 0; sleep 0.2; done; exit 1'
 vm 'nohup sh -c "epready-lab apply /root/plan.json --yes=all >/root/apply.log 2>&1; echo \$? >/root/apply.rc" >/dev/null 2>&1 </dev/null &'
-expect 0 'for i in $(seq 120); do grep -h "waiting: E: Could not get lock" /opt/epready/log/nvcc.log 2>/dev/null && exit 0; sleep 1; done; tail /root/apply.log; exit 1'
+expect 0 'for i in $(seq 600); do grep -h "waiting: E: Could not get lock" /opt/epready/log/nvcc.log 2>/dev/null && exit 0; sleep 1; done; tail /root/apply.log; exit 1'
 expect 1 test -e /root/apply.rc
 vm 'touch /root/release'
-expect 0 'for i in $(seq 120); do [ -s /root/apply.rc ] && exit $(cat /root/apply.rc); sleep 1; done; exit 99'
+expect 0 'for i in $(seq 600); do [ -s /root/apply.rc ] && exit $(cat /root/apply.rc); sleep 1; done; exit 99'
 expect 0 epready-lab undo --yes=all
 
 say "a read-only /etc: the step fails with the reason, nothing is half done"
