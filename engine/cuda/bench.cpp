@@ -287,7 +287,9 @@ int case_bench(Group& group, const Options& o) {
     }
   } catch (const Failure& f) {  // what was measured is kept, what failed is said
     note_failure(group.rank(), f);
-    if (at < shapes.size()) documents.push_back(to_json(failed_report(o, shapes[at], first_failure())));
+    const Outcome outcome = first_failure();
+    if (at < shapes.size() && !(documents.empty() && says_nothing(outcome)))
+      documents.push_back(to_json(failed_report(o, shapes[at], outcome)));
     write_json();
     throw;
   }

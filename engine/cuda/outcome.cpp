@@ -60,6 +60,10 @@ bool written() {
   return page != nullptr && page->written.load() != 0;
 }
 
+bool says_nothing(const Outcome& outcome) {
+  return outcome.exit_code == 2 || outcome.exit_code == 3;
+}
+
 BenchReport failed_report(const Options& o, const Shape& shape, const Outcome& outcome) {
   BenchReport report;
   report.tool = "epready-engine-gpu";
@@ -78,7 +82,7 @@ BenchReport failed_report(const Options& o, const Shape& shape, const Outcome& o
 }
 
 std::string failure_json(const Options& o, const Outcome& outcome) {
-  if (o.case_name == "bench") {
+  if (o.case_name == "bench" && !says_nothing(outcome)) {
     Shape shape = o.shape;
     shape.ranks = std::clamp(static_cast<int>(o.devices.size()), 1, kMaxGpuRanks);
     shape.set_even_tokens(o.token_list.empty() ? 0 : o.token_list[0]);
@@ -86,7 +90,9 @@ std::string failure_json(const Options& o, const Outcome& outcome) {
   }
   Json json;
   json.begin_object().value("schema", "epready.engine.failure/1").value("tool", "epready-engine-gpu");
-  json.value("case", o.case_name).value("engine", "cuda").value("verdict", "FAIL");
+  json.value("case", o.case_name)
+      .value("engine", "cuda")
+      .value("verdict", says_nothing(outcome) ? "UNKNOWN" : "FAIL");
   json.value("exit_code", outcome.exit_code).begin_object("failure").value("text", outcome.text);
   if (outcome.to_blame >= 0)
     json.value("rank", outcome.to_blame).value("phase", outcome.phase);

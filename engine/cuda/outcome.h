@@ -27,8 +27,11 @@ Outcome first_failure();
 void note_written();
 bool written();
 
+/// It says nothing about the host: a wrong command line, or what cannot be done here.
+bool says_nothing(const Outcome& outcome);
 /// The record of a run that did not finish: `epready.engine.bench/1` with its `failure` for the bench, else
-/// `epready.engine.failure/1`.
+/// `epready.engine.failure/1`. That also for a bench that says nothing about the host: it is UNKNOWN, not
+/// FAIL.
 std::string failure_json(const Options& options, const Outcome& outcome);
 /// The bench's record for one shape.
 BenchReport failed_report(const Options& options, const Shape& shape, const Outcome& outcome);
