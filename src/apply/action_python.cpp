@@ -88,11 +88,14 @@ class Install {
     if (!offline) return Failure(offline.error());
     offline_ = std::move(*offline);
     if (!a_.overrides.empty())
-      if (auto r = act(WriteFile{overrides_path(), join(plain(a_.overrides), "\n") + "\n", 0644}, job_); !r)
+      if (auto r =
+              act(WriteFile{overrides_path(), join(without_hashes(a_.overrides), "\n") + "\n", 0644}, job_);
+          !r)
         return r;
     if (a_.requirements.empty()) return uv_ ? Result<>() : override_afterwards();
     if (uv_ || a_.no_deps || a_.no_build_isolation || a_.overrides.empty()) {
-      if (auto r = call(command(a_.no_deps), a_.no_deps ? a_.requirements : plain(a_.requirements), "asked");
+      if (auto r = call(command(a_.no_deps), a_.no_deps ? a_.requirements : without_hashes(a_.requirements),
+                        "asked");
           !r)
         return r;
       return uv_ || a_.no_deps ? Result<>() : override_afterwards();
@@ -102,7 +105,7 @@ class Install {
     auto files = download();
     if (!files) return Failure(files.error());
     if (files->empty()) {
-      if (auto r = call(command(false), plain(a_.requirements), "asked"); !r) return r;
+      if (auto r = call(command(false), without_hashes(a_.requirements), "asked"); !r) return r;
       return override_afterwards();
     }
     if (auto r = install_all(*files); !r) return r;
@@ -112,11 +115,6 @@ class Install {
  private:
   static std::string name_of(const std::string& requirement) {
     return requirement.substr(0, requirement.find_first_of("=<>!~@ "));
-  }
-  /// Without hashes: they are for all of an install or for nothing of it.
-  static std::vector<std::string> plain(std::vector<std::string> requirements) {
-    for (auto& r : requirements) r = r.substr(0, r.find(" --hash="));
-    return requirements;
   }
   static bool hashed(const std::vector<std::string>& requirements) {
     return std::any_of(requirements.begin(), requirements.end(),
@@ -181,7 +179,7 @@ class Install {
     auto argv = command(false);
     std::replace(argv.begin(), argv.end(), std::string("install"), std::string("download"));
     argv.insert(argv.end(), {"--dest", site.tree.real(stage())});
-    for (const auto& r : plain(a_.requirements)) argv.push_back(r);
+    for (const auto& r : without_hashes(a_.requirements)) argv.push_back(r);
     if (auto r = run_call(program(std::move(argv)), job_); !r) return Failure(r.error());
     std::error_code ec;
     std::vector<std::string> out;
@@ -254,6 +252,11 @@ std::string after(const std::string& text, std::string_view mark) {
 }
 
 }  // namespace
+
+std::vector<std::string> without_hashes(std::vector<std::string> requirements) {
+  for (auto& r : requirements) r = r.substr(0, r.find(" --hash="));
+  return requirements;
+}
 
 Error explain_pip(Error e, const std::string& venv) {
   if (e.kind == ErrorKind::interrupted) return e;

@@ -54,6 +54,8 @@ Result<std::string> fetch_to_cache(const std::string& url, const std::string& sh
 Result<std::string> fetch_unpinned(const std::string& url, const std::string& name, Job& job);
 /// What pip and uv use when nothing is said; named so that a mirror map can replace it.
 extern const char* const kPublicIndex;
+/// pip takes hashes from a file only, and for all of an install or for nothing of it.
+std::vector<std::string> without_hashes(std::vector<std::string> requirements);
 /// Bytes at an address into `part`, going on with what is there; nothing proves them yet.
 Result<> download(const std::string& address, const std::string& part, Job& job);
 /// Bytes at `url` (after the mirror map) into `part`, going on with what is there, then to `final` when they

@@ -179,7 +179,8 @@ Result<> gather_wheels(const PipInstall& wanted, const std::string& python, cons
     if (no_deps) call.argv.push_back("--no-deps");
     call.argv.insert(call.argv.end(), wanted.extra_args.begin(), wanted.extra_args.end());
     size_t before = call.argv.size();
-    for (const auto& r : what)
+    // The hashes that the plan names are checked where the wheels are installed.
+    for (const auto& r : without_hashes(what))
       if (!is_local_requirement(r)) call.argv.push_back(r);
     if (call.argv.size() == before) return {};
     auto answer = job.call(call);

@@ -19,13 +19,19 @@ out_has "--mirror"
 [ ! -e ws/venv.before ] || die "a copy was left behind"
 find ws/venv -type f | sort >files.a
 
+# A folder that fetch did not finish is refused before anything is touched.
 mkdir -p off/wheels
-run 1 apply libs.json --offline off
+run 3 apply libs.json --offline off
+err_has "epready fetch"
+
+# An index that lacks the wheel.
+mkdir simple
+run 1 apply libs.json --mirror "https://pypi.org/simple=file://$PWD/simple"
 out_has "has no numpy"
 find ws/venv -type f | sort >files.b
 cmp files.a files.b || die "a failed install changed the environment"
 
 rm ws/venv/bin/python && ln -s /nowhere/python3 ws/venv/bin/python
-run 1 apply libs.json --offline off
+run 1 apply libs.json --mirror "https://pypi.org/simple=file://$PWD/simple"
 out_has "environment is broken"
 out_has "mv "
