@@ -23,6 +23,7 @@ target_link_options(ep_flags INTERFACE -Wl,--gc-sections)
 set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
+set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")  # for sanitizers: lines in reports, asserts on, half of the time of -O2 -g
 # The program is small by design (it travels to GPU hosts): ep_library links this. The log scan, which must be fast, asks
 # for -O3 itself; the engine does not link it.
 add_library(ep_small INTERFACE)

@@ -74,6 +74,11 @@ std::vector<std::string> engine_argv(const std::string& engine, const BenchReque
 /// Reads an engine's JSON. Malformed or unknown schema is an error with the place.
 Result<BenchResult> parse_bench(std::string_view json);
 
+/// Reads an engine's word that there was no run (schema epready.engine.failure/1): `unsupported` when this
+/// host cannot run it (exit 3), `usage` when it was asked wrongly (2), else `failed` with rank and phase.
+/// Nothing: another schema.
+std::optional<Error> parse_engine_failure(std::string_view json);
+
 /// One run. A run that ends badly (rank died, timeout) is a BenchResult with a failure when the engine could
 /// still say so, else an Error. `on_line` gets the engine's talk.
 Result<BenchResult> run_bench(const BenchRequest& request,

@@ -68,6 +68,23 @@ TEST(Bench, FailureNamesRankAndPhase) {
   EXPECT_EQ(r->failed_phase, "combine");
 }
 
+TEST(Bench, AnEngineThatCannotRunHereSaysNothingAboutTheHost) {
+  const auto e = parse_engine_failure(
+      R"({"schema":"epready.engine.failure/1","tool":"epready-engine-gpu","case":"bench","verdict":"UNKNOWN",
+          "exit_code":3,"failure":{"text":"no usable NVIDIA GPU or driver here","rank":null,"phase":null}})");
+  ASSERT_TRUE(e);
+  EXPECT_EQ(e->kind, ErrorKind::unsupported);
+  EXPECT_EQ(e->why, "no usable NVIDIA GPU or driver here");
+  const auto died = parse_engine_failure(
+      R"({"schema":"epready.engine.failure/1","tool":"t","case":"bench","exit_code":1,
+          "failure":{"text":"timeout","rank":1,"phase":"dispatch"}})");
+  ASSERT_TRUE(died);
+  EXPECT_EQ(died->kind, ErrorKind::failed);
+  EXPECT_EQ(died->why, "timeout (rank 1, phase dispatch)");
+  EXPECT_FALSE(parse_engine_failure("{}"));
+  EXPECT_FALSE(parse_engine_failure("noise"));
+}
+
 TEST(Bench, OtherSchemaAndNoiseAreErrors) {
   EXPECT_FALSE(parse_bench("Segmentation fault"));
   EXPECT_FALSE(parse_bench("{}"));

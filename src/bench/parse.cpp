@@ -75,6 +75,23 @@ Outcome outcome(const std::string& word, const BenchResult& r) {
 
 }  // namespace
 
+std::optional<Error> parse_engine_failure(std::string_view source) {
+  const json j = json::parse(source, nullptr, false);
+  if (!j.is_object() || text(j, "schema") != "epready.engine.failure/1") return {};
+  const int code = int(number(j, "exit_code"));
+  Error e;
+  e.kind = code == 3 ? ErrorKind::unsupported : code == 2 ? ErrorKind::usage : ErrorKind::failed;
+  e.what = "the engine did not run";
+  e.where = text(j, "tool") + " " + text(j, "case");
+  if (const auto f = j.find("failure"); f != j.end() && f->is_object()) {
+    e.why = text(*f, "text");
+    if (f->contains("rank") && (*f)["rank"].is_number())
+      e.why += fmt::format(" (rank {}, phase {})", (*f)["rank"].get<int>(), text(*f, "phase"));
+  }
+  e.next = "run it by hand to see all of its output: " + e.where;
+  return e;
+}
+
 Result<BenchResult> parse_bench(std::string_view source) {
   json j = json::parse(source, nullptr, false);
   if (j.is_discarded() || !j.is_object())

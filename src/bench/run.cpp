@@ -84,6 +84,7 @@ Result<BenchResult> run_bench(const BenchRequest& request,
   if (ended->exit_code == 5 || ended->signal == SIGINT || ended->signal == SIGTERM || ended->signal == SIGHUP)
     return fail(ErrorKind::interrupted, "the engine was ended from outside: " + ended->how(spawn.limit_s),
                 *engine, {}, "the same command again");
+  if (auto e = parse_engine_failure(ended->out)) return Failure(*e);
   if (auto r = parse_bench(ended->out))
     return r;
   else if (ended->ok())

@@ -138,7 +138,9 @@ class Run {
       const Error& e = result.error();
       report_.interrupted = e.kind == ErrorKind::interrupted;
       Verdict v =
-          e.kind == ErrorKind::absent || e.kind == ErrorKind::interrupted ? Verdict::not_run : Verdict::fail;
+          e.kind == ErrorKind::absent || e.kind == ErrorKind::interrupted || e.kind == ErrorKind::unsupported
+              ? Verdict::not_run
+              : Verdict::fail;
       add({"engine.run",
            w_("the engine runs", "引擎运行"),
            "correctness",
