@@ -83,6 +83,7 @@ const std::vector<FactName>& fact_names() {
       {"kernel.peermem_legacy", boolean, {"nv_peer_mem loaded", "nv_peer_mem 已加载"}},
       {"kernel.gdrdrv", boolean, {"gdrdrv loaded", "gdrdrv 已加载"}},
       {"kernel.gdrdrv_device", boolean, {"/dev/gdrdrv usable", "/dev/gdrdrv 可用"}},
+      {"kernel.gdrdrv_built", boolean, {"gdrdrv built for the running kernel", "已为当前内核构建 gdrdrv"}},
       {"kernel.dmabuf", boolean, {"DMA-BUF possible", "可用 DMA-BUF"}},
       {"kernel.nouveau", boolean, {"nouveau loaded", "nouveau 已加载"}},
       {"kernel.headers", boolean, {"kernel headers installed", "已装内核头文件"}},

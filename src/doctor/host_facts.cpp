@@ -124,6 +124,15 @@ class Filler {
            *k.dmabuf_config != "n" && *k.p2pdma_config != "n" && f_.driver.open_kernel_module.value_or(true),
            k.p2pdma_config.where);
     flag("kernel.headers", k.headers);
+    // Known to dkms, but built for other kernels only: an update of the kernel left it behind.
+    bool gdrdrv = false, built = false;
+    for (const DkmsModule& m : k.dkms) {
+      if (m.name != "gdrdrv") continue;
+      gdrdrv = true;
+      built |= m.kernel == f_.os.kernel_release.value_or("") &&
+               (m.state.value_or("") == "installed" || m.state.value_or("") == "built");
+    }
+    if (gdrdrv && f_.os.kernel_release.ok()) flag("kernel.gdrdrv_built", built, "/var/lib/dkms/gdrdrv");
     flag("kernel.iommu", k.iommu_enabled);
     if (k.cmdline.ok()) flag("kernel.iommu_pt", contains(*k.cmdline, "iommu=pt"), k.cmdline.where);
     flag("kernel.secure_boot", k.secure_boot);
@@ -337,6 +346,20 @@ void observe_libraries(const LibraryFacts& l, Observed& o) {
   for (const auto* list : {&l.torch, &l.deepep})
     for (const auto& r : *list)
       if (const LibraryCopy* c = l.at(r.path); c && c->family == "nvshmem") add("nvshmem.host_version", c);
+  // What the extension itself holds beats what a stamp says of it. Kernels compiled at run time leave no
+  // code.
+  for (const LibraryCopy& c : l.copies) {
+    const auto* gpus = o.all("gpu.compute_capability");
+    if (c.family != "deepep" || c.code.empty() || c.code.cut || !gpus) continue;
+    std::string list;
+    for (int arch : c.code.cubin) list += (list.empty() ? "" : " ") + std::to_string(arch);
+    for (int arch : c.code.ptx) list += (list.empty() ? "" : " ") + std::to_string(arch) + "+PTX";
+    bool fits = true;
+    for (const Observation& gpu : std::vector<Observation>(*gpus))
+      if (auto wanted = parse_int(gpu.value)) fits &= c.code.serves(int(*wanted));
+    o.add("deepep.archs", list, {c.path, 0, list}, Trust::running);
+    o.add("deepep.arch_ok", fits ? "true" : "false", {c.path, 0, "GPU code for " + list}, Trust::running);
+  }
   if (l.elastic_buffer.ok() && *l.elastic_buffer)
     o.add("deepep.generation", "v2", {l.elastic_buffer.where, 0, "ElasticBuffer"}, Trust::running);
 }

@@ -63,6 +63,13 @@ mkdir -p "$other/nvidia_nccl_cu12-2.18.1.dist-info"; echo 'home = /usr/bin' >hos
 printf 'Name: nvidia-nccl-cu12\nVersion: 2.18.1\n' >"$other/nvidia_nccl_cu12-2.18.1.dist-info/METADATA"
 run 0 doctor --json --from host
 
+# gdrdrv was built by dkms, and then the kernel was updated.
+host gcp-a4-done
+mkdir -p host/root/var/lib/dkms/gdrdrv/2.5.1/6.5.0-1001-gcp/x86_64/module
+echo x >host/root/var/lib/dkms/gdrdrv/2.5.1/6.5.0-1001-gcp/x86_64/module/gdrdrv.ko
+edit 'm["absent"] = [p for p in m["absent"] if not p.startswith("/var/lib/dkms")]; m["listed"] = [p for p in m["listed"] if p not in ("/var/lib", "/var")]; m["complete"] = True'
+found driver.gdrdrv-build warn
+
 # A pod that was given no RDMA device.
 host gke-a4-pod
 rm -rf host/root/dev/infiniband
