@@ -1,5 +1,6 @@
 // Every kind of piece with a sample of its own: recognised as what it is, read into facts, nothing of it left
 // over; all of them mixed with prose; and pieces that contradict each other.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -236,6 +237,21 @@ TEST(Dresses, AreTakenOffAndTheAnswerIsTheSame) {
                    "\"}\n"},
       {"mail", each([](const std::string& l) { return "> " + l; })},
       {"indented", each([](const std::string& l) { return "      " + l; })},
+      {"cat -n",
+       [&] {
+         std::string out;
+         int i = 0;
+         for (auto l : lines(plain)) out += fmt::format("{:>6}\t{}\n", ++i, l);
+         return out;
+       }()},
+      {"grep -n",
+       [&] {
+         std::string out;
+         int i = 0;
+         for (auto l : lines(plain)) out += fmt::format("{}:{}\n", ++i, l);
+         return out;
+       }()},
+      {"html", replace_all(replace_all(plain, "\t", "&nbsp;&nbsp;"), "\n", "<br>\n")},
       {"windows", replace_all(plain, "\n", "\r\n")},
       {"markdown", each([](const std::string& l) {
          if (l.find('\t') == l.npos) return l;
@@ -268,6 +284,14 @@ TEST(Dresses, LeaveOrdinaryListingsAlone) {
     pci += "1" + std::to_string(i) +
            ":00.0 Ethernet controller: Mellanox Technologies MT2910 Family [ConnectX-7]\n";
   EXPECT_EQ(facts(pci).pci.size(), 8u);
+  std::string links;
+  for (int i = 1; i < 9; ++i)
+    links += fmt::format("{}: eth{}: <BROADCAST,UP> mtu 9000 qdisc mq state UP mode DEFAULT\n", i, i);
+  EXPECT_EQ(facts(links).netdevs.size(), 8u);
+  std::string busses;
+  for (int i = 1; i < 9; ++i)
+    busses += fmt::format("{:02}:00.0 3D controller: NVIDIA Corporation GH100 [H100]\n", i);
+  EXPECT_EQ(facts(busses).pci.size(), 8u);
 }
 
 TEST(ManyHosts, FilesOfOneHostComeTogetherAndTheOddOneIsNamed) {

@@ -127,6 +127,58 @@ std::string without_log_prefix(std::string text) {
   return out;
 }
 
+// Number and end of the number that `cat -n` ("  12\t") or `grep -n` ("12:") puts before a line; 0 when there
+// is none. Not "2: eth0" of ip, not "01:00.0" of lspci.
+size_t line_number(std::string_view l, long long& number) {
+  size_t from = l.find_first_not_of(' ');
+  if (from == l.npos || !digit(l[from]) || l[from] == '0') return 0;
+  size_t end = from;
+  while (end < l.size() && digit(l[end]) && end - from < 9) ++end;
+  number = parse_int(l.substr(from, end - from)).value_or(0);
+  if (end == l.size()) return from > 0 ? end : 0;  // an empty line of cat -n
+  if (l[end] == '\t') return end + 1;
+  if (l[end] != ':' || from > 0) return 0;
+  // One blank is part of ip's own numbering; a line that was indented has more.
+  const bool own = end + 2 < l.size() && l[end + 1] == ' ' && l[end + 2] != ' ';
+  return own ? 0 : end + 1;
+}
+
+std::string without_line_numbers(std::string text) {
+  auto all = lines(text);
+  size_t with = 0, filled = 0;
+  long long last = 0, number = 0;
+  for (auto l : all) {
+    if (trim(l).empty()) continue;
+    ++filled;
+    if (line_number(l, number) == 0 || number <= last || (last == 0 && number != 1)) continue;
+    last = number;
+    ++with;
+  }
+  if (with < 4 || with * 10 < filled * 9) return text;
+  std::string out;
+  for (auto l : all) out += std::string(l.substr(line_number(l, number))) + "\n";
+  return out;
+}
+
+// Text out of a page's source.
+std::string without_html(std::string text) {
+  if (!contains(text, "&nbsp;") && !contains(text, "<br")) return text;
+  for (auto [from, to] : {std::pair{"<br/>\n", "\n"},
+                          {"<br />\n", "\n"},
+                          {"<br>\n", "\n"},
+                          {"<br/>", "\n"},
+                          {"<br />", "\n"},
+                          {"<br>", "\n"},
+                          {"&nbsp;", " "},
+                          {"&#9;", "\t"},
+                          {"&lt;", "<"},
+                          {"&gt;", ">"},
+                          {"&quot;", "\""},
+                          {"&amp;", "&"}})
+    text = replace_all(std::move(text), from, to);
+  return text;
+}
+
 bool link_class(std::string_view t) {
   for (std::string_view c : {"X", "PIX", "PXB", "PHB", "NODE", "SYS", "SOC"})
     if (t == c) return true;
@@ -167,7 +219,7 @@ bool folded(std::string_view line) {
 }  // namespace
 
 std::string plain_paste(std::string text) {
-  text = without_log_prefix(unescape(unquote(std::move(text))));
+  text = without_line_numbers(without_log_prefix(unescape(without_html(unquote(std::move(text))))));
   std::string out;
   bool changed = false;
   for (auto l : lines(text)) {
