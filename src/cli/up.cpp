@@ -171,7 +171,12 @@ class Up : public Command {
       if (!s.reason.empty() && s.state != StepState::satisfied && s.state != StepState::done)
         c.note(fmt::format("{}: {}: {}{}", s.id, to_string(s.state), s.reason,
                            s.next.empty() ? "" : "; next: " + s.next));
-    c.next(code == 4 ? "reboot, then: epready up" : code == 5 ? "epready up" : "epready status");
+    if (applied.count(StepState::declined) > 0)
+      c.next("epready up --yes=packages,kernel",
+             {"what it would do stands above; to prove this machine without it: epready up --lane local",
+              "将执行的内容见上；不做这些改动也可验证本机：epready up --lane local"});
+    else
+      c.next(code == 4 ? "reboot, then: epready up" : code == 5 ? "epready up" : "epready status");
     return code;
   }
   PlanOptions plan_ = [] {

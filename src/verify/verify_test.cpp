@@ -73,3 +73,26 @@ TEST(Verify, TheLocalLaneHasNoLevelsBetweenNodes) {
   EXPECT_EQ(r.items.back().outcome.verdict, Verdict::not_run);
   EXPECT_EQ(r.exit_code(), 3);
 }
+
+TEST(Verify, WhatNicsLackKeepsNoTestInsideOneNodeFromRunning) {
+  Facts f;
+  Gpu g;
+  g.index = 0;
+  g.name = known<std::string>("NVIDIA H200", "x");
+  g.compute_capability = known(90, "x");
+  g.in_use = known(true, "probe:apps");
+  f.gpus = {g};
+  f.rdma_readable = known(true, "/sys/class/infiniband");
+  f.driver.version = known<std::string>("580.95.05", "/proc/driver/nvidia/version");
+  VerifyOptions o;
+  o.lane = "v1";
+  o.level = 2;
+  const auto one = verify(f, o);
+  bool fails = false;
+  for (const auto& i : one.items) fails |= i.id == "ib.devices" && i.outcome.verdict == Verdict::fail;
+  ASSERT_TRUE(fails);
+  for (const auto& i : one.items) EXPECT_NE(i.id, "gate.level1") << "closed by what only NICs need";
+  EXPECT_EQ(one.items.back().id, "gate.idle");
+  o.level = 3;
+  EXPECT_EQ(verify(f, o).items.back().id, "gate.level1");
+}
