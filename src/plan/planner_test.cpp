@@ -36,6 +36,8 @@ const Step* step(const Plan& plan, std::string_view id) {
     if (s.id == id) return &s;
   return nullptr;
 }
+const Step* step(Plan&&, std::string_view) = delete;  // would point into a plan that is gone
+const SkippedStep* skipped(Plan&&, std::string_view) = delete;
 const SkippedStep* skipped(const Plan& plan, std::string_view id) {
   for (const auto& s : plan.skipped)
     if (s.id == id) return &s;
@@ -114,14 +116,16 @@ TEST(Planner, OptionsAlreadyInAFileNeedOnlyTheReboot) {
   EXPECT_NE(step(plan, "reboot"), nullptr);
   f.driver.initramfs_has_nvidia_options =
       known(false, "lsinitramfs");  // the file would never reach the driver
-  EXPECT_NE(step(planned(f).plan, "driver-options"), nullptr);
+  const Plan again = planned(f).plan;
+  EXPECT_NE(step(again, "driver-options"), nullptr);
 }
 
 TEST(Planner, UnknownIsNotSatisfied) {
   Facts f = gcp_a4_fresh();
   f.packages_readable = unreadable<bool>("dpkg", "permission denied");
   f.packages.clear();
-  const Step* s = step(planned(f).plan, "build-tools");
+  const Plan plan = planned(f).plan;
+  const Step* s = step(plan, "build-tools");
   ASSERT_NE(s, nullptr);
   EXPECT_NE(s->why.find("permission denied"), std::string::npos) << s->why;
 }

@@ -20,10 +20,14 @@ done
 run 1 doctor le.log; out_has UTF-16
 run 1 doctor noise.log; out_has "binary bytes"
 run 1 doctor long.log; out_has "64 KiB"
-# Bounded memory: a line of 10 MB within 300 MB of address space.
-code=0; prlimit --as=300000000 "$EPREADY" doctor long.log >small.out 2>&1 || code=$?
-[ $code = 1 ] || die "a long line in little memory: exit code $code"
-grep -q driver.hca-name small.out || die "a long line in little memory: $(head -c 300 small.out)"
+# Bounded memory: a line of 10 MB within 300 MB of address space (which AddressSanitizer's own shadow exceeds).
+if grep -q __asan_init "$EPREADY"; then
+  echo "left out: the memory limit, under AddressSanitizer"
+else
+  code=0; prlimit --as=300000000 "$EPREADY" doctor long.log >small.out 2>&1 || code=$?
+  [ $code = 1 ] || die "a long line in little memory: exit code $code"
+  grep -q driver.hca-name small.out || die "a long line in little memory: $(head -c 300 small.out)"
+fi
 
 # Well-formed whatever the line holds.
 run 1 doctor --json "odd name.log"; json 'd["findings"][0]["kind"] == "driver.hca-name"'
