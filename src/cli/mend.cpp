@@ -72,12 +72,11 @@ Result<Plan> plan_mend(const Context& c, const Catalogue& catalogue, const Diagn
   PlanOptions options;
   options.lang = c.lang;
   options.prefix = prefix.empty() ? default_prefix() : prefix;
-  if (!in.applied.empty()) {
-    const Plan& last = in.applied.front();
-    options.prefix = last.prefix;
-    options.lane = last.lane;
-    options.stack = last.stack;
-    options.consumer = last.consumer;
+  if (const Plan* last = plan_to_follow(in.applied, prefix)) {
+    options.prefix = last->prefix;
+    options.lane = last->lane;
+    options.stack = last->stack;
+    options.consumer = last->consumer;
   }
   for (const auto& f : diagnosis.findings)
     if (const Problem* p = catalogue.find(f.code);

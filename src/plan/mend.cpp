@@ -82,6 +82,12 @@ std::optional<Step> moved(const Step& step, const std::string& from, const Pytho
 
 }  // namespace
 
+const Plan* plan_to_follow(const std::vector<Plan>& applied, const std::string& prefix) {
+  for (const auto& p : applied)
+    if (p.lane != "local" && (prefix.empty() || p.prefix == prefix)) return &p;
+  return nullptr;
+}
+
 Plan mend_plan(const MendInput& in, const Facts& facts, Lang lang) {
   Plan out;
   const Plan* base = nullptr;

@@ -17,6 +17,10 @@ struct MendInput {
   std::optional<Plan> fresh;     ///< made from the facts of now; absent: none is possible here
 };
 
+/// The applied plan whose wishes a mend keeps: of this prefix when one is given, and never the local lane's,
+/// which installs nothing. Null: none.
+const Plan* plan_to_follow(const std::vector<Plan>& applied, const std::string& prefix);
+
 /// A plan with the named steps that do not hold now (`after` is judged), what they need first, and the reboot
 /// that makes kernel options live. Empty when nothing of it is to be done by steps.
 Plan mend_plan(const MendInput& input, const Facts& facts, Lang lang);

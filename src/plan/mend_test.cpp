@@ -118,5 +118,17 @@ TEST(Mend, KernelOptionsBringTheirReboot) {
       EXPECT_NE(std::find(got.begin(), got.end(), need), got.end()) << s.id << " needs " << need;
 }
 
+TEST(Mend, FollowsThePlanOfThePrefixAndNeverTheLocalLane) {
+  Plan local, other, ours;
+  local.lane = "local", local.prefix = "/opt/epready";
+  other.lane = "v1", other.prefix = "/opt/other";
+  ours.lane = "v2", ours.prefix = "/srv/ws";
+  const std::vector<Plan> all = {local, other, ours};
+  EXPECT_EQ(plan_to_follow(all, "/srv/ws"), &all[2]);
+  EXPECT_EQ(plan_to_follow(all, ""), &all[1]);
+  EXPECT_EQ(plan_to_follow(all, "/opt/epready"), nullptr);
+  EXPECT_EQ(plan_to_follow({local}, ""), nullptr);
+}
+
 }  // namespace
 }  // namespace ep
