@@ -20,12 +20,14 @@ bool still_to_do(const Step& step, const Facts& facts, Lang lang) {
   return all_hold(condition, facts, lang).verdict != Verdict::pass;
 }
 
-/// A step whose folder is gone altogether belongs to a plan that nobody keeps.
+/// A step whose folder is gone altogether belongs to a plan that nobody keeps. The environment file alone,
+/// which the local lane leaves behind too, is no stack.
 bool stands(const Plan& plan, const Facts& facts) {
   return std::any_of(facts.python.begin(), facts.python.end(),
                      [&](const auto& e) { return e.root == plan.prefix + "/venv"; }) ||
-         std::any_of(facts.parts.begin(), facts.parts.end(),
-                     [&](const auto& p) { return starts_with(p.root, plan.prefix + "/"); });
+         std::any_of(facts.parts.begin(), facts.parts.end(), [&](const auto& p) {
+           return p.name != "env" && starts_with(p.root, plan.prefix + "/");
+         });
 }
 
 bool is_wheel(const Step& step) {
