@@ -34,12 +34,6 @@ std::optional<double> number_after(std::string_view line, std::string_view key) 
   return r.ec == std::errc() ? std::optional(value) : std::nullopt;
 }
 
-std::string lower(std::string_view s) {
-  std::string out(s);
-  for (char& c : out) c = static_cast<char>(tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 class Reader {
  public:
   LaneOutput read(std::string_view text) {
