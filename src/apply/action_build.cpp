@@ -16,13 +16,13 @@ int allowed_cpus() {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
 }
 
-Result<> run_call(Call call, Job& job) {
+}  // namespace
+
+Result<> run_call(const Call& call, Job& job) {
   auto answer = job.call(call);
   if (!answer) return Failure(answer.error());
   return {};
 }
-
-}  // namespace
 
 bool has_program(const std::string& name, Job& job) {
   Call call;
@@ -41,7 +41,7 @@ Result<> act(const RunArgv& a, Job& job) {
   if (!a.cwd.empty())
     if (auto there = job.site().tree.read(call.cwd); there && there->kind == Entry::Kind::absent)
       return fail(ErrorKind::absent, "folder to run in is not there", call.cwd, shell_join(a.argv));
-  return run_call(std::move(call), job);
+  return run_call(call, job);
 }
 
 Result<> act(const CMakeBuild& a, Job& job) {
@@ -79,7 +79,7 @@ Result<> act(const RunSelf& a, Job& job) {
   call.argv.insert(call.argv.end(), a.args.begin(), a.args.end());
   call.limit_s = a.limit_s;
   call.in_root = false;
-  return run_call(std::move(call), job);
+  return run_call(call, job);
 }
 
 }  // namespace ep

@@ -25,12 +25,6 @@ Result<std::vector<std::string>> pip_offline(Site& site) {
   return std::vector<std::string>{"--no-index", "--find-links", *wheels};
 }
 
-Result<> run_call(const Call& call, Job& job) {
-  auto answer = job.call(call);
-  if (!answer) return Failure(answer.error());
-  return {};
-}
-
 /// The environment as it stands, beside itself. Installers replace files by new ones, so hard links keep the
 /// old. A mark in the environment says that an install is going on: where it still stands, that install was
 /// cut.

@@ -43,6 +43,8 @@ Result<> act(const Reboot& a, Job& job);
 
 /// Whether `NAME --version` works on the host.
 bool has_program(const std::string& name, Job& job);
+/// A call of which only success matters.
+Result<> run_call(const Call& call, Job& job);
 /// What pip or uv said, in our words and with the act that helps; other errors come back as they are.
 Error explain_pip(Error e, const std::string& venv);
 

@@ -191,12 +191,13 @@ class Bundle : public Command {
     std::set<std::string> absent;
     for (const auto& path : data.absent) absent.insert(renamed(path));
     data.absent = std::move(absent);
-    std::map<std::string, SpaceInfo> space;
-    for (const auto& [path, info] : data.space) space.emplace(renamed(path), info);
-    data.space = std::move(space);
-    std::map<std::string, Trouble> no_space;
-    for (const auto& [path, why] : data.no_space) no_space.emplace(renamed(path), why);
-    data.no_space = std::move(no_space);
+    const auto rename_keys = [&](auto& by_path) {
+      std::decay_t<decltype(by_path)> out;
+      for (auto& [path, value] : by_path) out.emplace(renamed(path), std::move(value));
+      by_path = std::move(out);
+    };
+    rename_keys(data.space);
+    rename_keys(data.no_space);
   }
 
   void preview(Context& c, const std::vector<Piece>& logs) {
