@@ -73,10 +73,10 @@ void read_container(const Reading& r, Facts& f) {
   c.runtime = runtime(r);
   auto status = r.host.read(kStatus);
   auto effective = status_field(status, "CapEff");
-  auto bits = effective ? parse_int("0x" + *effective) : std::nullopt;
-  c.cap_effective = bits && *bits >= 0 ? known(uint64_t(*bits), kStatus)
-                    : effective        ? malformed<uint64_t>(kStatus, "CapEff is not a hexadecimal number")
-                                       : same_trouble<uint64_t>(effective);
+  const long long bits = effective ? parse_int("0x" + *effective).value_or(-1) : -1;
+  c.cap_effective = bits >= 0   ? known(uint64_t(bits), kStatus)
+                    : effective ? malformed<uint64_t>(kStatus, "CapEff is not a hexadecimal number")
+                                : same_trouble<uint64_t>(effective);
   c.privileged = privileged(r.host, c.cap_effective);
   auto seccomp = status_field(status, "Seccomp");
   auto mode = seccomp ? parse_int(*seccomp) : std::nullopt;

@@ -37,9 +37,9 @@ Fact<uint64_t> kilobytes(const Host& host, std::string_view key) {
   auto text = field_of(host, "/proc/meminfo", key);
   if (!text) return same_trouble<uint64_t>(text);
   auto words = split_ws(*text);
-  auto n = words.size() == 2 && words[1] == "kB" ? parse_int(words[0]) : std::nullopt;
-  if (!n || *n < 0) return malformed<uint64_t>(text.where, "expected \"N kB\"");
-  return known(uint64_t(*n) * 1024, text.where);
+  const long long n = words.size() == 2 && words[1] == "kB" ? parse_int(words[0]).value_or(-1) : -1;
+  if (n < 0) return malformed<uint64_t>(text.where, "expected \"N kB\"");
+  return known(uint64_t(n) * 1024, text.where);
 }
 
 }  // namespace

@@ -171,9 +171,10 @@ TEST(Pieces, ATreeOfLspciGivesPathsLikeSysfs) {
   ASSERT_EQ(f.rdma.size(), 1u) << "the NIC stands for itself, by address";
   EXPECT_EQ(f.rdma[0].name, "0000:1a:00.0");
   for (const auto& p : f.pci)
-    if (p.address == "0000:19:00.0")
+    if (p.address == "0000:19:00.0") {
       EXPECT_EQ(p.path,
                 (std::vector<std::string>{"pci0000:16", "0000:16:01.0", "0000:17:00.0", "0000:18:00.0"}));
+    }
   auto t = read_topology(f);
   EXPECT_EQ(t.gpu_nic[0][0], LinkClass::pix) << "one switch, each behind a downstream port of its own";
   EXPECT_TRUE(t.strings.deep_ep.empty()) << "an address is no device name";

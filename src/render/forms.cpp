@@ -228,7 +228,6 @@ std::string render_cloud_init(const RenderInput& in) {
 }
 
 std::string render_k8s(const RenderInput& in) {
-  const Words w{in.lang};
   const std::string name = "epready-" + in.plan->stack;
   std::string out = head(in, "#");
   out += "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\ndata:\n  setup.sh: " +

@@ -49,7 +49,7 @@ flags="-std=c++20 -O1 -gline-tables-only -DFMT_HEADER_ONLY=1 -I$source/src -fsan
 xargs -r -P "${EPREADY_JOBS:-$(nproc)}" -n 2 sh -c "$launcher $clang $flags"' -c "$0" -o "$1.tmp" && mv "$1.tmp" "$1"' <"$build/todo"
 "$clang" -fsanitize=address,undefined,fuzzer "$@" -lsodium -lpthread -o "$build/$name"
 code=0
-"$build/$name" -max_total_time="$seconds" -timeout=60 -rss_limit_mb=2048 -max_len=8192 -print_final_stats=1 \
+"$build/$name" -max_total_time="$seconds" -timeout=60 -report_slow_units=1 -rss_limit_mb=2048 -max_len=8192 -print_final_stats=1 \
   -artifact_prefix="$build/" "$build/$name.corpus" "$source/test/fuzz/corpus/$name" >"$build/$name.log" 2>&1 || code=$?
 tail -n 12 "$build/$name.log"
 exit "$code"

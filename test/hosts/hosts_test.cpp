@@ -190,9 +190,13 @@ void check_chinese(const Topology& t) {
     EXPECT_EQ(f.cause.empty(), f.cause_zh.empty()) << f.code;
   }
   for (const auto& n : t.nics) EXPECT_TRUE(chinese(n.reason.zh)) << n.name << ": " << n.reason.en;
-  if (!t.mapping.reason.empty()) EXPECT_TRUE(chinese(t.mapping.reason.zh)) << t.mapping.reason.en;
+  if (!t.mapping.reason.empty()) {
+    EXPECT_TRUE(chinese(t.mapping.reason.zh)) << t.mapping.reason.en;
+  }
   for (const auto& [gpu, why] : t.mapping.unmapped) EXPECT_TRUE(chinese(why.zh)) << why.en;
-  if (!t.gid.reason.empty()) EXPECT_TRUE(chinese(t.gid.reason.zh)) << t.gid.reason.en;
+  if (!t.gid.reason.empty()) {
+    EXPECT_TRUE(chinese(t.gid.reason.zh)) << t.gid.reason.en;
+  }
 }
 
 TEST(Goldens, SayEverythingInChineseToo) {

@@ -53,7 +53,9 @@ TEST(SamplePlans, FinishedA4HasNothingToDo) {
   EXPECT_EQ(p.stack, "v1-gcp-b200");
   EXPECT_EQ(ids(p), std::set<std::string>{}) << p.steps.front().why;
   for (const auto& lane : judge_lanes(facts_of("gcp-a4-done"), recipe(), Lang::en))
-    if (lane.lane == "v1") EXPECT_EQ(lane.installed.verdict, Verdict::pass) << lane.installed.reason;
+    if (lane.lane == "v1") {
+      EXPECT_EQ(lane.installed.verdict, Verdict::pass) << lane.installed.reason;
+    }
 }
 
 TEST(SamplePlans, PodLeavesTheNodeAloneAndKnowsItsGaps) {

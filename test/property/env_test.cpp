@@ -80,9 +80,15 @@ TEST(Env, EveryVersionGetsOnlyWhatItKnows) {
             EXPECT_FALSE(l.why.zh.empty());
             const Variable* v = table().find(l.name);
             if (!v) continue;
-            if (v->owner == "nvshmem") EXPECT_TRUE(in_force(*v, p.nvshmem));
-            if (v->owner == "nccl") EXPECT_TRUE(in_force(*v, p.nccl));
-            if (v->owner == "nvshmem") EXPECT_NE(std::string(lane), "local");
+            if (v->owner == "nvshmem") {
+              EXPECT_TRUE(in_force(*v, p.nvshmem));
+            }
+            if (v->owner == "nccl") {
+              EXPECT_TRUE(in_force(*v, p.nccl));
+            }
+            if (v->owner == "nvshmem") {
+              EXPECT_NE(std::string(lane), "local");
+            }
           }
           for (const auto& l : p.left_out) EXPECT_FALSE(seen.count(l.name)) << l.name << " set and left out";
         }
@@ -197,8 +203,12 @@ TEST(EnvText, SourcingTwiceChangesNothingAndValuesArriveAsTheyAre) {
           EXPECT_EQ(once, twice) << shell;
           for (const auto& l : p.lines) EXPECT_EQ(once[l.name], l.value) << shell << " " << l.name;
           for (const auto& [gpu, nic] : p.per_rank)
-            if (rank == std::to_string(gpu)) EXPECT_EQ(once["NVSHMEM_HCA_LIST"], nic);
-          if (std::string(rank).empty()) EXPECT_EQ(once.count("NVSHMEM_HCA_LIST"), 0u);
+            if (rank == std::to_string(gpu)) {
+              EXPECT_EQ(once["NVSHMEM_HCA_LIST"], nic);
+            }
+          if (std::string(rank).empty()) {
+            EXPECT_EQ(once.count("NVSHMEM_HCA_LIST"), 0u);
+          }
           std::remove(file.c_str());
         }
   }
