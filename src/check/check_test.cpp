@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "facts/text_facts.h"
+
 using namespace ep;
 
 namespace {
@@ -156,4 +158,45 @@ TEST(Checks, RoceWithoutV4GidWarns) {
   f.rdma[0].ports[0].gids.push_back(
       {3, "0000:0000:0000:0000:0000:ffff:c612:0001", known<std::string>("RoCE v2", "/sys"), {}});
   EXPECT_EQ(result_of(f, "ib.gid").outcome.verdict, Verdict::pass);
+}
+
+TEST(Checks, RcFixIsToldByTheCommit) {
+  const auto with = [](const char* deep_ep) {
+    Facts f = h200_host();
+    PythonEnvironment e;
+    e.root = "/opt/epready/venv";
+    e.packages = {{"nvidia-nvshmem-cu12", "3.5.19", "/opt"}, {"deep-ep", deep_ep, "/opt"}};
+    f.python.push_back(e);
+    return result_of(f, "py.nvshmem").outcome.verdict;
+  };
+  EXPECT_EQ(with("1.2.1+29d31c0"), Verdict::pass);
+  EXPECT_EQ(with("1.2.1+73b6ea4"), Verdict::fail);
+  EXPECT_EQ(with("1.2.1+0123456"), Verdict::unknown);
+  EXPECT_EQ(with("1.2.1"), Verdict::unknown);
+}
+
+TEST(Checks, OnlyRdmaDevicesForEpGetAnMtu) {
+  Facts f = h200_host();
+  RdmaDevice d;
+  d.name = "mlx5_0";
+  d.driver = known<std::string>("mlx5_core", "/sys");
+  d.netdevs = {"ens1f0np0"};
+  RdmaPort p;
+  p.link_layer = known<std::string>("Ethernet", "/sys");
+  p.state = known<std::string>("DOWN", "/sys");
+  d.ports.push_back(p);
+  f.rdma.push_back(d);
+  Netdev n;
+  n.name = "ens1f0np0";
+  n.mtu = known(1500, "/sys/class/net/ens1f0np0/mtu");
+  f.netdevs.push_back(n);
+  EXPECT_EQ(result_of(f, "ib.mtu").outcome.verdict, Verdict::skip) << "a port that is down carries nothing";
+}
+
+TEST(Checks, OnlyWhatATextShowsIsJudged) {
+  const Facts f = facts_of_paste({}, "text");
+  for (auto& r : run_checks(f, kLaneGpu, Lang::en))
+    if (std::string_view(r.row->id) != "ib.devices") {
+      EXPECT_EQ(r.result.outcome.verdict, Verdict::unknown) << r.row->id;
+    }
 }

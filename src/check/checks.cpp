@@ -16,7 +16,7 @@ const std::vector<CheckRow>& checks() {
       {"drv.flavor", {"Open kernel module", "开源内核模块"}, kLaneGpu, check_driver_flavor},
       {"drv.peermapping",
        {"PeerMappingOverride is live", "PeerMappingOverride 生效"},
-       kLaneV1,
+       kLaneGpu,
        check_driver_peer_mapping},
       {"drv.pending",
        {"Driver options written are live", "已写的驱动选项已生效"},

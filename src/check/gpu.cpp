@@ -7,7 +7,7 @@ namespace ep {
 using namespace check_detail;
 
 CheckResult check_gpu_model(const Facts& f, const Words& w) {
-  if (f.gpus.empty()) return no_gpu(w);
+  if (f.gpus.empty()) return no_gpu(f, w);
   const Gpu& first = f.gpus[0];
   for (const auto& g : f.gpus)
     if (g.name.ok() && first.name.ok() && *g.name != *first.name)
@@ -25,7 +25,7 @@ CheckResult check_gpu_model(const Facts& f, const Words& w) {
 }
 
 CheckResult check_gpu_mig(const Facts& f, const Words& w) {
-  if (f.gpus.empty()) return no_gpu(w);
+  if (f.gpus.empty()) return no_gpu(f, w);
   for (const auto& g : f.gpus) {
     if (!g.mig_mode.ok()) return unknown(g.mig_mode, w, "nvidia-smi -q -d MIG");
     if (*g.mig_mode == "Enabled")
@@ -38,7 +38,7 @@ CheckResult check_gpu_mig(const Facts& f, const Words& w) {
 }
 
 CheckResult check_gpu_ecc(const Facts& f, const Words& w) {
-  if (f.gpus.empty()) return no_gpu(w);
+  if (f.gpus.empty()) return no_gpu(f, w);
   for (const auto& g : f.gpus) {
     if (!g.ecc_uncorrected.ok()) return unknown(g.ecc_uncorrected, w, "nvidia-smi -q -d ECC");
     auto n = parse_int(*g.ecc_uncorrected);
@@ -52,7 +52,7 @@ CheckResult check_gpu_ecc(const Facts& f, const Words& w) {
 }
 
 CheckResult check_gpu_nvlink(const Facts& f, const Words& w) {
-  if (f.gpus.empty()) return no_gpu(w);
+  if (f.gpus.empty()) return no_gpu(f, w);
   if (f.gpus.size() == 1) return skip(w("one GPU: nothing to link", "只有一块 GPU，无需互联"));
   int up = -1;
   for (const auto& g : f.gpus) {
@@ -76,7 +76,7 @@ CheckResult check_gpu_nvlink(const Facts& f, const Words& w) {
 }
 
 CheckResult check_gpu_fabric(const Facts& f, const Words& w) {
-  if (f.gpus.empty()) return no_gpu(w);
+  if (f.gpus.empty()) return no_gpu(f, w);
   for (const auto& g : f.gpus) {
     if (g.fabric_state.known == Known::absent) continue;
     if (!g.fabric_state.ok()) return unknown(g.fabric_state, w, "nvidia-smi -q | grep -A4 Fabric");
@@ -94,7 +94,7 @@ CheckResult check_gpu_fabric(const Facts& f, const Words& w) {
 }
 
 CheckResult check_gpu_p2p(const Facts& f, const Words& w) {
-  if (f.gpus.size() < 2) return f.gpus.empty() ? no_gpu(w) : skip(w("one GPU", "只有一块 GPU"));
+  if (f.gpus.size() < 2) return f.gpus.empty() ? no_gpu(f, w) : skip(w("one GPU", "只有一块 GPU"));
   if (!f.p2p_bad_pairs.empty())
     return bad(Verdict::fail, w("no peer access: {}", "无法对等访问：{}", f.p2p_bad_pairs[0]),
                "nvidia-smi topo -p2p", "nvidia-smi topo -p2p rw");
@@ -103,7 +103,7 @@ CheckResult check_gpu_p2p(const Facts& f, const Words& w) {
 }
 
 CheckResult check_driver_version(const Facts& f, const Words& w) {
-  if (f.gpus.empty()) return no_gpu(w);
+  if (f.gpus.empty()) return no_gpu(f, w);
   if (!f.driver.version.ok())
     return bad(Verdict::fail, w("the NVIDIA driver is not loaded", "NVIDIA 驱动未加载"),
                f.driver.version.where, "epready plan");
@@ -123,7 +123,7 @@ CheckResult check_driver_version(const Facts& f, const Words& w) {
 }
 
 CheckResult check_driver_flavor(const Facts& f, const Words& w) {
-  if (f.gpus.empty()) return no_gpu(w);
+  if (f.gpus.empty()) return no_gpu(f, w);
   if (!f.driver.open_kernel_module.ok())
     return unknown(f.driver.open_kernel_module, w, "modinfo -F license nvidia");
   if (!*f.driver.open_kernel_module)
@@ -141,7 +141,7 @@ static const ModuleOption* option(const Facts& f, std::string_view name) {
 }
 
 CheckResult check_driver_peer_mapping(const Facts& f, const Words& w) {
-  if (f.gpus.empty()) return no_gpu(w);
+  if (f.gpus.empty()) return no_gpu(f, w);
   const ModuleOption* o = option(f, "NVreg_RegistryDwords");
   if (!o || !o->live.ok()) {
     Fact<std::string> none = o ? o->live : absent<std::string>("/proc/driver/nvidia/params");
@@ -150,15 +150,17 @@ CheckResult check_driver_peer_mapping(const Facts& f, const Words& w) {
   auto it = f.driver.registry_dwords.find("PeerMappingOverride");
   if (it != f.driver.registry_dwords.end() && it->second == 1)
     return pass("PeerMappingOverride = 1", o->live.where);
-  return bad(Verdict::warn,
-             w("PeerMappingOverride is not live: IBGDA with the gpu handler cannot map doorbells (other "
-               "handlers do not need it)",
-               "PeerMappingOverride 未生效：IBGDA 的 gpu handler 无法映射门铃（其他 handler 不需要）"),
-             o->live.where, "epready plan --lane v1");
+  return bad(
+      Verdict::warn,
+      w("PeerMappingOverride is not live: the GPU cannot ring the NIC's doorbell (IBGDA's gpu handler, "
+        "GIN's GDAKI); handlers and proxies on the CPU do not need it",
+        "PeerMappingOverride 未生效：GPU 无法敲网卡门铃（IBGDA 的 gpu handler、GIN 的 GDAKI）；CPU "
+        "侧的 handler 与代理不需要"),
+      o->live.where, "epready driver");
 }
 
 CheckResult check_driver_pending(const Facts& f, const Words& w) {
-  if (f.gpus.empty()) return no_gpu(w);
+  if (f.gpus.empty()) return no_gpu(f, w);
   for (const auto& o : f.driver.options) {
     if (!o.pending.ok() || !o.live.ok()) continue;
     auto norm = [](std::string s) {
@@ -183,7 +185,7 @@ CheckResult check_driver_pending(const Facts& f, const Words& w) {
 }
 
 CheckResult check_driver_conflict(const Facts& f, const Words& w) {
-  if (f.gpus.empty()) return no_gpu(w);
+  if (f.gpus.empty()) return no_gpu(f, w);
   for (const auto& o : f.driver.options)
     if (o.set_in.size() > 1)
       return bad(Verdict::warn,
@@ -194,11 +196,11 @@ CheckResult check_driver_conflict(const Facts& f, const Words& w) {
 }
 
 CheckResult check_fabric_manager(const Facts& f, const Words& w) {
-  if (f.gpus.empty()) return no_gpu(w);
+  if (f.gpus.empty()) return no_gpu(f, w);
   bool switches = false;
   for (const auto& p : f.pci)
     switches |= p.vendor.value_or(0) == 0x10de && (p.device_class.value_or(0) >> 8) == 0x0680;
-  if (!switches) return skip(w("no NVSwitch is visible here", "本机看不到 NVSwitch"));
+  if (!switches) return none_here(f, w, w("no NVSwitch is visible here", "本机看不到 NVSwitch"));
   if (!f.driver.fabric_manager.ok())
     return unknown(f.driver.fabric_manager, w, "systemctl status nvidia-fabricmanager");
   if (*f.driver.fabric_manager != "active")

@@ -1,15 +1,17 @@
 // Checks of RDMA devices and PCIe links. Which device serves which GPU is the topology's business, not ours.
+#include <algorithm>
 #include <set>
 
 #include "check/areas.h"
 #include "check/result.h"
+#include "facts/topology.h"
 
 namespace ep {
 using namespace check_detail;
 
 namespace {
-CheckResult no_rdma(const Words& w) {
-  return skip(w("no RDMA device here", "本机没有 RDMA 设备"));
+CheckResult no_rdma(const Facts& f, const Words& w) {
+  return none_here(f, w, w("no RDMA device here", "本机没有 RDMA 设备"));
 }
 bool is_mlx5(const RdmaDevice& d) {
   return starts_with(d.driver.value_or(""), "mlx5");
@@ -32,17 +34,20 @@ CheckResult check_rdma_devices(const Facts& f, const Words& w) {
 }
 
 CheckResult check_rdma_driver(const Facts& f, const Words& w) {
-  if (f.rdma.empty()) return no_rdma(w);
+  if (f.rdma.empty()) return no_rdma(f, w);
   for (const auto& d : f.rdma)
     if (is_mlx5(d)) return pass(w("{} uses mlx5", "{} 使用 mlx5", d.name), d.driver.where);
-  return bad(Verdict::fail,
-             w("{} uses {}; IBGDA needs mlx5", "{} 使用 {}；IBGDA 需要 mlx5", f.rdma[0].name,
-               f.rdma[0].driver.value_or("?")),
-             f.rdma[0].driver.where, "epready lanes");
+  for (const auto& d : f.rdma)
+    if (!d.driver.ok())
+      return unknown(d.driver, w, "ls -l /sys/class/infiniband/" + d.name + "/device/driver");
+  return bad(
+      Verdict::fail,
+      w("{} uses {}; IBGDA needs mlx5", "{} 使用 {}；IBGDA 需要 mlx5", f.rdma[0].name, *f.rdma[0].driver),
+      f.rdma[0].driver.where, "epready lanes");
 }
 
 CheckResult check_rdma_names(const Facts& f, const Words& w) {
-  if (f.rdma.empty()) return no_rdma(w);
+  if (f.rdma.empty()) return no_rdma(f, w);
   for (const auto& d : f.rdma)
     if (is_mlx5(d) && !contains(d.name, "mlx5"))
       return bad(Verdict::warn,
@@ -52,11 +57,14 @@ CheckResult check_rdma_names(const Facts& f, const Words& w) {
                    "NVSHMEM_HCA_PREFIX）",
                    d.name),
                  "/sys/class/infiniband", "epready plan --lane v1");
+  for (const auto& d : f.rdma)  // another name is wrong for an mlx5 device alone
+    if (!d.driver.ok() && !contains(d.name, "mlx5"))
+      return unknown(d.driver, w, "ls -l /sys/class/infiniband/" + d.name + "/device/driver");
   return pass(w("names are as NVSHMEM expects", "设备名符合 NVSHMEM 预期"), "/sys/class/infiniband");
 }
 
 CheckResult check_rdma_state(const Facts& f, const Words& w) {
-  if (f.rdma.empty()) return no_rdma(w);
+  if (f.rdma.empty()) return no_rdma(f, w);
   std::string down;
   size_t up = 0;
   for (const auto& d : f.rdma) {
@@ -74,7 +82,7 @@ CheckResult check_rdma_state(const Facts& f, const Words& w) {
 }
 
 CheckResult check_rdma_gid(const Facts& f, const Words& w) {
-  if (f.rdma.empty()) return no_rdma(w);
+  if (f.rdma.empty()) return no_rdma(f, w);
   size_t roce = 0;
   for (const auto& d : f.rdma)
     for (const auto& p : d.ports) {
@@ -89,26 +97,27 @@ CheckResult check_rdma_gid(const Facts& f, const Words& w) {
                    "/sys/class/infiniband/" + d.name + "/ports/1/gids", "epready topology");
     }
   if (roce == 0)
-    return skip(w("no RoCE port: GIDs are not chosen by index", "没有 RoCE 端口：不需要 GID 索引"));
+    return none_here(f, w,
+                     w("no RoCE port: GIDs are not chosen by index", "没有 RoCE 端口：不需要 GID 索引"));
   return pass(w("every RoCE port has a RoCE v2 GID", "每个 RoCE 端口都有 RoCE v2 GID"),
               "/sys/class/infiniband/*/ports/1/gids");
 }
 
 CheckResult check_rdma_uverbs(const Facts& f, const Words& w) {
-  if (f.rdma.empty()) return no_rdma(w);
-  for (const auto& d : f.rdma) {
-    if (!d.has_uverbs.ok()) continue;
-    if (!*d.has_uverbs)
+  if (f.rdma.empty()) return no_rdma(f, w);
+  for (const auto& d : f.rdma)
+    if (d.has_uverbs.ok() && !*d.has_uverbs)
       return bad(
           Verdict::fail,
           w("{} has no /dev/infiniband/uverbs node here", "{} 没有 /dev/infiniband/uverbs 节点", d.name),
           d.has_uverbs.where, "sudo modprobe ib_uverbs");
-  }
+  for (const auto& d : f.rdma)
+    if (!d.has_uverbs.ok()) return unknown(d.has_uverbs, w, "ls /dev/infiniband");
   return pass(w("verbs device nodes are there", "verbs 设备节点齐全"), "/dev/infiniband");
 }
 
 CheckResult check_rdma_firmware(const Facts& f, const Words& w) {
-  if (f.rdma.empty()) return no_rdma(w);
+  if (f.rdma.empty()) return no_rdma(f, w);
   std::map<std::string, std::set<std::string>> by_type;
   for (const auto& d : f.rdma)
     if (d.firmware.ok())
@@ -124,11 +133,18 @@ CheckResult check_rdma_firmware(const Facts& f, const Words& w) {
 }
 
 CheckResult check_rdma_mtu(const Facts& f, const Words& w) {
-  if (f.rdma.empty()) return no_rdma(w);
+  if (f.rdma.empty()) return no_rdma(f, w);
   bool any = false;
+  // The MTU of a management or storage network is nobody's business here, and changing it may cut the host
+  // off.
+  const Topology topology = read_topology(f);
+  const auto carries_ep = [&](const RdmaDevice& d) {
+    return std::any_of(topology.nics.begin(), topology.nics.end(),
+                       [&](const auto& n) { return n.name == d.name && n.role == "compute"; });
+  };
   for (const auto& d : f.rdma)
     for (const auto& p : d.ports)
-      if (p.link_layer.value_or("") == "Ethernet" && p.state.value_or("") == "ACTIVE")
+      if (p.link_layer.value_or("") == "Ethernet" && p.state.value_or("") == "ACTIVE" && carries_ep(d))
         for (const auto& n : f.netdevs) {
           bool its = false;
           for (const auto& name : d.netdevs) its |= name == n.name;
@@ -141,7 +157,8 @@ CheckResult check_rdma_mtu(const Facts& f, const Words& w) {
                   "{}（{}）MTU 为 {}：RDMA 只能用 1024 字节包；4200 以上可用 4096", n.name, d.name, *n.mtu),
                 n.mtu.where, fmt::format("sudo ip link set {} mtu 9000", n.name));
         }
-  if (!any) return skip(w("no RoCE netdev MTU to judge", "没有可判断的 RoCE 网卡 MTU"));
+  if (!any)
+    return none_here(f, w, w("no MTU of a RoCE NIC for EP to judge", "没有可判断的 EP 用 RoCE 网卡 MTU"));
   return pass(w("RoCE netdevs carry 4096-byte packets", "RoCE 网卡可用 4096 字节包"), "/sys/class/net/*/mtu");
 }
 
@@ -158,7 +175,8 @@ CheckResult check_pcie_width(const Facts& f, const Words& w) {
                    *p.link_width_max),
                  p.link_width.where, fmt::format("lspci -vv -s {}", p.address));
   }
-  if (!any) return skip(w("no GPU or NIC with a readable PCIe link", "没有可读 PCIe 链路的 GPU 或网卡"));
+  if (!any)
+    return none_here(f, w, w("no GPU or NIC with a readable PCIe link", "没有可读 PCIe 链路的 GPU 或网卡"));
   return pass(w("PCIe links have full width", "PCIe 链路为全宽"), "/sys/bus/pci/devices");
 }
 

@@ -16,13 +16,18 @@ inline CheckResult skip(std::string reason) {
 /// A fact that is not known gives UNKNOWN with its own reason.
 template <class T>
 CheckResult unknown(const Fact<T>& f, const Words& w, std::string next = {}) {
-  std::string kind = f.known == Known::absent      ? w("absent", "不存在")
+  const std::string kind = f.known == Known::absent      ? w("absent", "不存在")
                      : f.known == Known::malformed ? w("malformed", "格式不对")
                                                    : w("unreadable", "不可读");
   return {{Verdict::unknown, f.why.empty() ? kind : kind + ": " + f.why}, {f.where, 0, {}}, std::move(next)};
 }
-inline CheckResult no_gpu(const Words& w) {
-  return skip(w("no NVIDIA GPU here", "本机没有 NVIDIA GPU"));
+/// There is none of it here: nothing to judge, except in a text, which shows what was pasted and no more.
+inline CheckResult none_here(const Facts& f, const Words& w, std::string reason) {
+  if (f.host_kind != "paste") return skip(std::move(reason));
+  return {{Verdict::unknown, w("the text does not show it", "文本中没有此项")}, {}, {}};
+}
+inline CheckResult no_gpu(const Facts& f, const Words& w) {
+  return none_here(f, w, w("no NVIDIA GPU here", "本机没有 NVIDIA GPU"));
 }
 
 }  // namespace ep::check_detail

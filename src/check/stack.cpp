@@ -1,9 +1,10 @@
 // Checks of the user-space stack: toolkit, Python packages, tools, environment.
-#include <set>
+#include <algorithm>
 
 #include "base/version.h"
 #include "check/areas.h"
 #include "check/result.h"
+#include "recipe/recipe.h"
 
 namespace ep {
 using namespace check_detail;
@@ -21,10 +22,23 @@ std::vector<Copy> copies(const Facts& f, std::initializer_list<const char*> name
         if (p.name == n) out.push_back({&e, &p});
   return out;
 }
+
+/// Whether a DeepEP V1 has pull request 564, by the commit in its version and what the data know of it.
+std::optional<bool> has_rc_fix(const std::string& version) {
+  const size_t plus = version.find('+');
+  if (plus == std::string::npos || version.size() - plus < 8) return std::nullopt;  // no commit to go by
+  const auto recipe = load_recipe("");
+  const Component* c = recipe ? recipe->component("deepep") : nullptr;
+  if (!c) return std::nullopt;
+  for (const auto& r : c->releases)
+    if (!r.git_commit.empty() && starts_with(r.git_commit, version.substr(plus + 1, 7)))
+      return std::count(r.traits.begin(), r.traits.end(), "rc-fix") > 0;
+  return std::nullopt;
+}
 }  // namespace
 
 CheckResult check_cuda_toolkit(const Facts& f, const Words& w) {
-  if (f.gpus.empty()) return no_gpu(w);
+  if (f.gpus.empty()) return no_gpu(f, w);
   const CudaToolkit* best = nullptr;
   for (const auto& c : f.cuda)
     if (c.has_nvcc.value_or(false)) best = &c;
@@ -39,7 +53,8 @@ CheckResult check_cuda_toolkit(const Facts& f, const Words& w) {
 }
 
 CheckResult check_cuda_home(const Facts& f, const Words& w) {
-  if (f.gpus.empty() || f.cuda.empty()) return skip(w("no CUDA toolkit here", "本机没有 CUDA 工具包"));
+  if (f.gpus.empty() || f.cuda.empty())
+    return none_here(f, w, w("no CUDA toolkit here", "本机没有 CUDA 工具包"));
   auto it = f.environment.find("CUDA_HOME");
   if (it == f.environment.end())
     return pass(w("CUDA_HOME is not set; /usr/local/cuda is used", "未设置 CUDA_HOME；使用 /usr/local/cuda"),
@@ -65,7 +80,7 @@ CheckResult check_nccl_copies(const Facts& f, const Words& w) {
                  e.root, fmt::format("{} -m pip uninstall nvidia-nccl-cu12", e.interpreter));
   }
   if (copies(f, {"nvidia-nccl-cu12", "nvidia-nccl-cu13"}).empty())
-    return skip(w("no NCCL wheel in a Python environment", "Python 环境中没有 NCCL wheel"));
+    return none_here(f, w, w("no NCCL wheel in a Python environment", "Python 环境中没有 NCCL wheel"));
   return pass(w("one NCCL package per environment", "每个环境只有一个 NCCL 包"), "site-packages");
 }
 
@@ -86,7 +101,7 @@ CheckResult check_nccl_version(const Facts& f, const Words& w) {
                    p.location,
                    fmt::format("{} -m pip install --no-deps '{}>=2.30.4'", d.env->interpreter, p.name));
   }
-  if (deep.empty()) return skip(w("DeepEP is not installed", "未安装 DeepEP"));
+  if (deep.empty()) return none_here(f, w, w("DeepEP is not installed", "未安装 DeepEP"));
   return pass(w("NCCL fits the DeepEP that is installed", "NCCL 与所装 DeepEP 相容"),
               deep[0].package->location);
 }
@@ -94,43 +109,59 @@ CheckResult check_nccl_version(const Facts& f, const Words& w) {
 CheckResult check_nvshmem(const Facts& f, const Words& w) {
   auto found = copies(f, {"nvidia-nvshmem-cu12", "nvidia-nvshmem-cu13"});
   if (found.empty())
-    return skip(w("no NVSHMEM wheel in a Python environment", "Python 环境中没有 NVSHMEM wheel"));
+    return none_here(f, w, w("no NVSHMEM wheel in a Python environment", "Python 环境中没有 NVSHMEM wheel"));
   for (const auto& c : found) {
     // DeepEP issues 564, 696, 764: the RC queue-pair order changed in NVSHMEM 3.5.19.
-    bool v1 = false;
-    for (const auto& p : c.env->packages)
-      v1 |= p.name == "deep-ep" && compare_versions(VersionOrder::pep440, p.version, "2.0") < 0;
-    if (v1 && compare_versions(VersionOrder::dotted, c.package->version, "3.5.19") >= 0)
-      return bad(Verdict::warn,
-                 w("NVSHMEM {} changed the queue-pair order; DeepEP V1 must contain pull request 564",
-                   "NVSHMEM {} 改变了 QP 顺序；DeepEP V1 必须包含 PR 564", c.package->version),
-                 c.package->location, "epready doctor");
+    if (compare_versions(VersionOrder::dotted, c.package->version, "3.5.19") < 0) continue;
+    for (const auto& p : c.env->packages) {
+      if (p.name != "deep-ep" || compare_versions(VersionOrder::pep440, p.version, "2.0") >= 0) continue;
+      const auto fixed = has_rc_fix(p.version);
+      if (fixed.value_or(false)) continue;
+      return bad(fixed ? Verdict::fail : Verdict::unknown,
+                 fixed
+                     ? w("NVSHMEM {} changed the queue-pair order; DeepEP {} lacks pull request 564",
+                         "NVSHMEM {} 改变了 QP 顺序；DeepEP {} 未合入 PR 564", c.package->version, p.version)
+                     : w("NVSHMEM {} changed the queue-pair order; whether DeepEP {} has pull request 564 "
+                         "is not known",
+                         "NVSHMEM {} 改变了 QP 顺序；无法得知 DeepEP {} 是否合入 PR 564", c.package->version,
+                         p.version),
+                 p.location, "epready plan --lane v1");
+    }
   }
   return pass(w("NVSHMEM {}", "NVSHMEM {}", found[0].package->version), found[0].package->location);
 }
 
 CheckResult check_deepep(const Facts& f, const Words& w) {
   auto found = copies(f, {"deep-ep", "sgl-deep-ep"});
-  if (found.empty()) return skip(w("DeepEP is not installed", "未安装 DeepEP"));
+  if (found.empty()) return none_here(f, w, w("DeepEP is not installed", "未安装 DeepEP"));
   return pass(w("{} {} in {}", "{} {} 位于 {}", found[0].package->name, found[0].package->version,
                 found[0].env->root),
               found[0].package->location);
 }
 
 CheckResult check_tools(const Facts& f, const Words& w) {
-  if (f.gpus.empty()) return no_gpu(w);
-  std::string missing;
-  for (const char* name : {"nvidia-smi", "ibv_devinfo", "ibstat", "git", "cmake", "ninja"}) {
-    const Tool* t = f.tool(name);
-    if (!t || !t->path.ok()) missing += (missing.empty() ? "" : ", ") + std::string(name);
+  if (f.gpus.empty()) return no_gpu(f, w);
+  // What builds DeepEP is the plan's business; these show where a fault is.
+  struct Row {
+    const char *tool, *package;
+  };
+  std::string missing, packages;
+  for (const Row& row :
+       {Row{"nvidia-smi", ""}, Row{"ibv_devinfo", "ibverbs-utils"}, Row{"ibstat", "infiniband-diags"}}) {
+    const Tool* t = f.tool(row.tool);
+    if (t && !t->path.ok() && t->path.known != Known::absent) return unknown(t->path, w);
+    if (t && t->path.ok()) continue;
+    missing += (missing.empty() ? "" : ", ") + std::string(row.tool);
+    if (*row.package) packages += " " + std::string(row.package);
   }
   if (!missing.empty())
     return bad(Verdict::warn, w("missing: {}", "缺少：{}", missing), "PATH",
-               "sudo apt-get install infiniband-diags ibverbs-utils git cmake ninja-build");
+               packages.empty() ? "epready plan" : "sudo apt-get install" + packages);
   return pass(w("all tools are there", "工具齐全"), "PATH");
 }
 
 CheckResult check_env_conflict(const Facts& f, const Words& w) {
+  if (f.environment.empty()) return none_here(f, w, w("no environment was read", "没有读到环境变量"));
   auto value = [&](const char* name) {
     auto it = f.environment.find(name);
     return it == f.environment.end() ? std::string() : it->second;

@@ -26,7 +26,7 @@ CheckResult check_kernel_ptrace(const Facts& f, const Words& w) {
 }
 
 CheckResult check_kernel_dmabuf(const Facts& f, const Words& w) {
-  if (f.gpus.empty()) return no_gpu(w);
+  if (f.gpus.empty()) return no_gpu(f, w);
   bool peermem = f.kernel.module("nvidia_peermem") != nullptr;
   if (peermem) return pass(w("nvidia-peermem is loaded", "已加载 nvidia-peermem"), "/proc/modules");
   if (!f.kernel.p2pdma_config.ok())
@@ -44,7 +44,7 @@ CheckResult check_kernel_dmabuf(const Facts& f, const Words& w) {
 }
 
 CheckResult check_kernel_nouveau(const Facts& f, const Words& w) {
-  if (f.gpus.empty()) return no_gpu(w);
+  if (f.gpus.empty()) return no_gpu(f, w);
   if (f.kernel.module("nouveau"))
     return bad(Verdict::fail, w("nouveau holds the GPU", "nouveau 占用了 GPU"), "/proc/modules",
                "epready plan");
@@ -53,7 +53,7 @@ CheckResult check_kernel_nouveau(const Facts& f, const Words& w) {
 }
 
 CheckResult check_kernel_peermem(const Facts& f, const Words& w) {
-  if (f.gpus.empty()) return no_gpu(w);
+  if (f.gpus.empty()) return no_gpu(f, w);
   if (f.kernel.module("nvidia_peermem") && f.kernel.module("nv_peer_mem"))
     return bad(
         Verdict::fail,
@@ -64,7 +64,10 @@ CheckResult check_kernel_peermem(const Facts& f, const Words& w) {
 }
 
 CheckResult check_kernel_headers(const Facts& f, const Words& w) {
-  if (f.gpus.empty()) return no_gpu(w);
+  if (f.gpus.empty()) return no_gpu(f, w);
+  if (f.container.runtime.value_or("none") != "none")
+    return skip(
+        w("a container builds no kernel module: the node's business", "容器不编译内核模块：由节点负责"));
   if (f.kernel.headers.known == Known::absent || (f.kernel.headers.ok() && !*f.kernel.headers))
     return bad(Verdict::warn,
                w("headers of the running kernel are missing: drivers by DKMS cannot be built",
@@ -75,7 +78,7 @@ CheckResult check_kernel_headers(const Facts& f, const Words& w) {
 }
 
 CheckResult check_secure_boot(const Facts& f, const Words& w) {
-  if (f.gpus.empty()) return no_gpu(w);
+  if (f.gpus.empty()) return no_gpu(f, w);
   if (f.kernel.secure_boot.known == Known::absent)
     return pass(w("no UEFI variables: secure boot is not in force", "没有 UEFI 变量：未启用安全启动"),
                 f.kernel.secure_boot.where);
@@ -89,7 +92,8 @@ CheckResult check_secure_boot(const Facts& f, const Words& w) {
 }
 
 CheckResult check_apt_keys(const Facts& f, const Words& w) {
-  if (f.apt_sources.empty()) return skip(w("no apt sources are readable here", "本机没有可读的 apt 源"));
+  if (f.apt_sources.empty())
+    return none_here(f, w, w("no apt sources are readable here", "本机没有可读的 apt 源"));
   for (const auto& s : f.apt_sources) {
     bool vendor = contains(s.uri, "nvidia") || contains(s.uri, "mellanox");
     if (vendor && !s.signed_by.ok())

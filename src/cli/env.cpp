@@ -92,6 +92,12 @@ class EnvCommand : public Command {
   }
 
   int run(Context& c) override {
+    for (const auto& [flag, version] :
+         {std::pair<const char*, std::string>{"--nvshmem", request_.nvshmem}, {"--nccl", request_.nccl}})
+      if (!version.empty() && (version[0] < '0' || version[0] > '9'))
+        return c.report(fail(ErrorKind::usage, fmt::format("{} is no version", version), flag,
+                             "digits and dots, as 3.4.5", "epready libs lint   (what is installed)")
+                            .value());
     if (shell_ + systemd_ + docker_ + k8s_ > 1)
       return c.report(Error{ErrorKind::usage,
                             "only one form at a time",

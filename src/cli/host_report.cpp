@@ -5,12 +5,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
 #include "apply/apply.h"
+#include "base/text.h"
 #include "base/words.h"
 #include "plan/plan_json.h"
 #include "report/bench_report.h"
@@ -59,6 +61,38 @@ void fill_proven(std::vector<LaneStatus>& lanes, Lang lang) {
         lane.proven = {
             e.result.outcome.verdict == Verdict::warn ? Verdict::pass : e.result.outcome.verdict,
             w("run {} of {}: {}", "第 {} 次运行（{}）：{}", e.number, e.when, e.result.outcome.reason)};
+}
+
+VerifyLane lane_to_verify(const Facts& facts, const Recipe& recipe, const PlanOptions& base,
+                          const std::string& asked, int level, const std::string& from_option) {
+  const Words w{base.lang};
+  const auto lanes = judge_lanes(facts, recipe, base.lang, base);
+  const auto status = [&](const std::string& lane) {
+    return *std::find_if(lanes.begin(), lanes.end(), [&](const auto& s) { return s.lane == lane; });
+  };
+  VerifyLane out{asked, {}};
+  if (asked.empty()) {
+    const auto planned = make_plan(facts, recipe, base);
+    out.lane = planned ? planned->plan.lane : "local";
+    if (level == 2 && status(out.lane).installed.verdict != Verdict::pass) out.lane = "local";
+  }
+  if (out.lane == "local") return out;
+  const LaneStatus s = status(out.lane);
+  if (facts.host_kind == "paste")
+    out.installed = {
+        {Verdict::unknown, w("a text does not show what is installed", "文本无法显示已安装的内容")},
+        "epready plan --lane " + out.lane};
+  else if (s.possible.verdict == Verdict::fail)
+    out.installed = {{Verdict::fail, w("not possible here: {}", "此机无法使用：{}", s.possible.reason)},
+                     "epready lanes" + from_option};
+  else if (s.installed.verdict == Verdict::pass)
+    out.installed = {{Verdict::pass, "stack " + s.stack}, ""};
+  else
+    out.installed = {
+        {s.installed.verdict,
+         s.missing.empty() ? s.installed.reason : s.installed.reason + ": " + join(s.missing, ", ")},
+        "epready plan --lane " + out.lane + from_option};
+  return out;
 }
 
 void remember(const Context& context, const BenchResult& result) {

@@ -238,14 +238,23 @@ class LibsCommand : public PlanCommand {
 /// reboot.
 class DriverCommand : public PlanCommand {
  public:
-  DriverCommand() {
-    arguments_.plan.scope = PlanOptions::Scope::driver;
-    arguments_.plan.lane = "v2";  // a GPU lane: the local one needs no driver option
-  }
+  DriverCommand() { arguments_.plan.scope = PlanOptions::Scope::driver; }
 
  private:
   std::string name() const override { return "driver"; }
-  Result<> prepare(Context&) override {
+  Result<> prepare(Context& c) override {
+    // The plan's own lane; the local one needs no driver option, so a GPU lane where only that is possible.
+    PlanOptions& p = arguments_.plan;
+    if (p.lane.empty() && p.stack.empty()) {
+      auto host = c.open();
+      if (!host) return Failure(host.error());
+      const auto facts = c.read(**host);
+      if (!facts) return Failure(facts.error());
+      const auto recipe = load_recipe("");
+      if (!recipe) return Failure(recipe.error());
+      const auto planned = make_plan(*facts, *recipe, PlanOptions());
+      p.lane = planned && planned->plan.lane != "local" ? planned->plan.lane : "v2";
+    }
     const auto& with = arguments_.plan.with;
     if (std::none_of(with.begin(), with.end(),
                      [](const std::string& x) { return starts_with(x, "driver-options="); }))

@@ -41,7 +41,9 @@ class Report : public Command {
     auto planned = make_plan(facts, *recipe, o);  // a host without a working set still has a report
     VerifyOptions v;
     v.lang = c.lang;
-    v.lane = planned ? planned->plan.lane : lane_.empty() ? "local" : lane_;
+    const VerifyLane judged = lane_to_verify(facts, *recipe, o, lane_, v.level, c.from_option());
+    v.lane = judged.lane;
+    v.installed = judged.installed;
     VerifyReport verified = verify(facts, v);
     // The newest run on this very host belongs on the page.
     if (c.from.empty())
@@ -62,10 +64,14 @@ class Report : public Command {
       if (verified.bench) c.out("\n" + bench_text(*verified.bench, c.look()));
       c.out(verify_summary_text(verified, c.look()));
       if (!planned) c.note(planned.error().text());
-      c.next((verified.overall.verdict == Verdict::fail ? "epready doctor"
-              : html_.empty()                           ? "epready report --html report.html"
-                                                        : "epready plan") +
-             c.from_option());
+      const bool missing = judged.installed && judged.installed->outcome.verdict == Verdict::fail;
+      if (missing)
+        c.next(judged.installed->next);
+      else
+        c.next((verified.overall.verdict == Verdict::fail ? "epready doctor"
+                : html_.empty()                           ? "epready report --html report.html"
+                                                          : "epready plan") +
+               c.from_option());
     }
     return verified.overall.verdict == Verdict::fail ? 1 : 0;
   }

@@ -92,10 +92,17 @@ class TopologyCommand : public Command {
   }
 
   void next(Context& c, const Topology& t, Verdict v) {
-    if (v == Verdict::fail && !t.findings.empty())
-      c.next("epready doctor", {"causes and fixes of what is wrong", "查看原因与修复"});
+    // The worst finding knows its own next command; the doctor is for those that name none.
+    const Finding* first = nullptr;
+    for (const auto& f : t.findings)
+      if (f.severity == Severity::fail && (!first || (first->next.empty() && !f.next.empty()))) first = &f;
+    if (v == Verdict::fail && first && !first->next.empty())
+      c.next(first->next + (starts_with(first->next, "epready ") ? c.from_option() : ""));
+    else if (v == Verdict::fail && first)
+      c.next("epready doctor" + c.from_option(), {"causes and fixes of what is wrong", "查看原因与修复"});
     else
-      c.next("epready env", {"the whole environment for this host", "输出本机的完整环境变量"});
+      c.next("epready env" + c.from_option(),
+             {"the whole environment for this host", "输出本机的完整环境变量"});
   }
 
   std::vector<std::string> more_;

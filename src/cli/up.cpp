@@ -120,6 +120,8 @@ class Up : public Command {
     VerifyOptions v;
     v.level = 2;
     v.lane = plan.lane;
+    v.lane_test.prefix = plan_.prefix;
+    v.baselines = recipe->baselines;
     v.lang = c.lang;
     v.interrupt = &interrupted();
     v.bench = bench_;

@@ -27,7 +27,13 @@ class Verify : public Command {
          {},
          "LEVEL",
          false},
-        {"--lane", {"Lane to prove", "要验证的通道"}, &options_.lane, {"local", "v1", "v2"}, "LANE", false},
+        {"--lane",
+         {"Lane to prove (default: the plan's; level 2: local where that is not installed)",
+          "要验证的通道（默认取计划的通道；第 2 级在其未安装时取 local）"},
+         &lane_,
+         {"local", "v1", "v2"},
+         "LANE",
+         false},
         {"--prefix",
          {"Folder that epready owns (lanes v1 and v2)", "epready 拥有的目录（v1 与 v2 通道）"},
          &options_.lane_test.prefix,
@@ -74,12 +80,12 @@ class Verify : public Command {
                "level 2 runs on the live host; a snapshot or paste can only be checked at level 1", c.from,
                {}, fmt::format("epready verify -r 1 --from {}", c.from))
               .value());
-    if (auto ok = prepare_lane(c); !ok) return c.report(ok.error());
     auto host = c.open();
     if (!host) return c.report(host.error());
     auto read = c.read(**host);
     if (!read) return c.report(read.error());
     const Facts& facts = *read;
+    if (auto ok = prepare_lane(c, facts); !ok) return c.report(ok.error());
     options_.bench.gpu = !facts.gpus.empty() && find_engine(true).has_value();
     if (options_.bench.gpu) options_.bench.ranks = int(facts.gpus.size());
     options_.lang = c.lang;
@@ -87,8 +93,8 @@ class Verify : public Command {
     options_.on_line = [&](std::string_view line) { c.note(line); };
     options_.counters = [&] { return sample_counters(**host); };
     if (!c.json) {
-      c.out(
-          fmt::format("{} {}, {}\n\n", c.tr({"verify level", "验证级别"}), options_.level, (*host)->name()));
+      c.out(fmt::format("{} {}, {} {}, {}\n\n", c.tr({"verify level", "验证级别"}), options_.level,
+                        c.tr({"lane", "通道"}), options_.lane, (*host)->name()));
       options_.on_item = [&](const VerifyItem& i) {
         c.out(verify_item_text(i, c.look()));
         std::fflush(stdout);
@@ -99,7 +105,11 @@ class Verify : public Command {
     if (report.bench) remember(c, *report.bench);
     int code = report.exit_code();
     const bool live = c.from.empty();
+    // What is not installed is no fault to diagnose: the plan installs it.
+    const auto& first = options_.installed;
+    const bool missing = first && first->outcome.verdict == Verdict::fail;
     c.next(code == 5                     ? fmt::format("epready verify -r {}", options_.level)
+           : code != 0 && missing        ? first->next
            : code != 0                   ? "epready doctor" + c.from_option()
            : live && options_.level == 1 ? "epready verify -r 2"
                                          : "epready report" + c.from_option());
@@ -107,12 +117,19 @@ class Verify : public Command {
   }
 
  private:
-  /// What only lanes v1 and v2 need: prefix, published figures, and which node this is.
-  Result<> prepare_lane(Context& c) {
-    if (options_.lane == "local" || options_.level < 2) return {};
+  /// The lane and whether it is installed; what only lanes v1 and v2 need: published figures, and which node
+  /// this is.
+  Result<> prepare_lane(Context& c, const Facts& facts) {
     if (options_.lane_test.prefix.empty()) options_.lane_test.prefix = default_prefix();
     auto recipe = load_recipe("");
     if (!recipe) return Failure(recipe.error());
+    PlanOptions base;
+    base.lang = c.lang;
+    base.prefix = options_.lane_test.prefix;
+    auto judged = lane_to_verify(facts, *recipe, base, lane_, options_.level, c.from_option());
+    options_.lane = judged.lane;
+    options_.installed = judged.installed;
+    if (options_.lane == "local" || options_.level < 2) return {};
     options_.baselines = recipe->baselines;
     if (options_.level < 3) return {};
     auto nodes = nodes_of(environment_map(), nodes_);
@@ -132,6 +149,7 @@ class Verify : public Command {
     return out;
   }
   NodeFlags nodes_;
+  std::string lane_;
   VerifyOptions options_;
 };
 

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/text.h"
+#include "facts/fields.h"
 #include "facts/text_host.h"
 #include "facts/text_matrix.h"
 #include "facts/text_rdma.h"
@@ -248,6 +249,29 @@ void add_unnamed_nics(Facts& f) {
 
 }  // namespace
 
+namespace {
+/// Walks all facts of a text and says of those that nothing was read for: not shown. Absent would be a claim.
+struct NotShown {
+  template <class T>
+  void fact(const char*, const Fact<T>& f) {
+    if (f.known != Known::absent || !f.where.empty() || !f.why.empty()) return;
+    auto& mine = const_cast<Fact<T>&>(f);  // the listing reads; the facts are the caller's own
+    mine.known = Known::unreadable;
+    mine.why = "the text does not show it";
+  }
+  template <class T>
+  void plain(const char*, const T&) {}
+  template <class Body>
+  void group(const char*, const Body& body) {
+    body();
+  }
+  template <class Items, class Label, class Body>
+  void list(const char*, const Items& items, const Label&, const Body& body) {
+    for (const auto& i : items) body(i);
+  }
+};
+}  // namespace
+
 void add_pasted_facts(const PastedHost& pasted, Facts& f) {
   for (const auto& piece : pasted.pieces) {
     f.paste.pieces.push_back({piece.kind, piece.source, piece.line});
@@ -274,6 +298,8 @@ void add_pasted_facts(const PastedHost& pasted, Facts& f) {
   add_unnamed_nics(f);
   std::stable_sort(f.rdma.begin(), f.rdma.end(),
                    [](const RdmaDevice& a, const RdmaDevice& b) { return natural_less(a.name, b.name); });
+  NotShown visitor;
+  fields(visitor, f);
 }
 
 void add_probed_matrices(const std::function<const ProbeResult&(const std::string&)>& probe, Facts& f) {

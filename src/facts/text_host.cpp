@@ -392,24 +392,4 @@ void read_log_lines(std::string_view text, const std::string& source, Facts& fac
   }
 }
 
-void read_environment(std::string_view text, const std::string& source, Facts& facts) {
-  (void)source;
-  for (std::string_view raw : lines(text)) {
-    std::string line = clean_pasted_line(raw);
-    std::string_view t = trim(line);
-    for (std::string_view head : {"export ", "declare -x ", "ENV ", "- "})
-      if (starts_with(t, head)) t = trim(t.substr(head.size()));
-    size_t eq = t.find('=');
-    if (eq == std::string_view::npos || eq == 0 || eq > 100) continue;
-    std::string_view key = t.substr(0, eq);
-    if (!std::all_of(key.begin(), key.end(),
-                     [](unsigned char c) { return std::isupper(c) || digit(char(c)) || c == '_'; }))
-      continue;
-    std::string_view value = trim(t.substr(eq + 1));
-    if (value.size() >= 2 && (value[0] == '"' || value[0] == '\'') && value.back() == value[0])
-      value = value.substr(1, value.size() - 2);
-    facts.environment[std::string(key)] = std::string(value);
-  }
-}
-
 }  // namespace ep

@@ -97,6 +97,17 @@ std::string far_role(const TopologyWork& w, size_t i, BothWords& reason) {
               "绑定口，" + where.zh + "，而其他网卡与 GPU 同交换机"};
     return "management";
   }
+  if (slot.size() >= 3 && w.out.gpus.size() >= 8) {
+    // Which of the two only the devices' vital product data tell; a board of Blackwell GPUs has the bridges.
+    reason = {
+        fmt::format("one of {} functions that are PIX to each other, {}: ports of a storage card, or the "
+                    "bridges that manage NVSwitches (the PCI VPD tells: SW_MNG)",
+                    slot.size(), where.en),
+        fmt::format("{} 个彼此为 PIX 的功能之一，{}：存储卡端口，或管理 NVSwitch 的桥（由 PCI VPD 的 "
+                    "SW_MNG 判别）",
+                    slot.size(), where.zh)};
+    return "storage";
+  }
   if (slot.size() >= 2) {
     reason = {fmt::format("one of {} ports of a card, {}", slot.size(), where.en),
               fmt::format("一张卡的 {} 个端口之一，{}", slot.size(), where.zh)};

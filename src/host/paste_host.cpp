@@ -47,8 +47,9 @@ class PasteHost : public Host {
   const PastedHost& pasted() const { return pasted_; }
 
  private:
+  /// What a paste does not show is not known; it is not absent from the machine.
   static Failure none(const std::string& path) {
-    return fail(ErrorKind::absent, "a paste has no files", path,
+    return fail(ErrorKind::unreadable, "the text does not show it", path,
                 "only the pieces that were pasted are known");
   }
   PastedHost pasted_;
@@ -60,9 +61,9 @@ Result<std::string> read_file(const fs::path& path) {
   if (!in)
     return fail(ErrorKind::unreadable, "cannot read the paste", path.string(),
                 "permission or no regular file");
-  std::string out(kMaxFile, '\0');
-  in.read(out.data(), std::streamsize(out.size()));
-  out.resize(size_t(in.gcount()));
+  std::string out;
+  for (char block[65536]; out.size() < kMaxFile && in.read(block, sizeof block).gcount() > 0;)
+    out.append(block, std::min(size_t(in.gcount()), kMaxFile - out.size()));
   return out;
 }
 
@@ -75,6 +76,8 @@ bool looks_like_text(const std::string& s) {
 Result<void> read_folder(const fs::path& root, std::vector<std::pair<std::string, std::string>>& texts) {
   std::error_code ec;
   std::vector<fs::path> files;
+  fs::directory_iterator(root, ec);  // a folder inside may be closed to us, the root may not
+  if (ec) return fail(ErrorKind::unreadable, "cannot list the folder", root.string(), ec.message());
   for (fs::recursive_directory_iterator it(root, fs::directory_options::skip_permission_denied, ec), end;
        it != end && !ec; it.increment(ec)) {
     if (it.depth() > 2) it.disable_recursion_pending();
@@ -126,7 +129,7 @@ Result<std::vector<PastedHost>> read_pasted_hosts(const std::vector<std::string>
   auto hosts = take_apart(texts);
   bool any = std::any_of(hosts.begin(), hosts.end(), [](const PastedHost& h) { return !h.pieces.empty(); });
   if (!any)
-    return fail(ErrorKind::malformed, "nothing in this text is known to epready", shown_name(paths),
+    return fail(ErrorKind::unsupported, "nothing in this text is known to epready", shown_name(paths),
                 fmt::format("{} lines were looked at; outputs of nvidia-smi topo -m, ibstat, show_gids, ip "
                             "addr and others are known",
                             hosts[0].unread_lines),

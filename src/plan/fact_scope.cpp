@@ -54,7 +54,14 @@ bool nothing_seen(const Facts& f) {
 }
 
 Named gpu_count(const Facts& f) {
-  if (f.gpus.empty() && nothing_seen(f)) return unknown("the text does not show GPUs");
+  if (f.gpus.empty() && nothing_seen(f)) {
+    const size_t rows = f.matrices.empty()
+                            ? 0
+                            : size_t(std::count_if(f.matrices[0].rows.begin(), f.matrices[0].rows.end(),
+                                                   [](const auto& r) { return starts_with(r, "GPU"); }));
+    if (rows == 0) return unknown("the text does not show GPUs");
+    return named(std::to_string(rows), "rows of nvidia-smi topo -m");
+  }
   return named(std::to_string(f.gpus.size()), "PCI and nvidia-smi");
 }
 Named compute_capability(const Facts& f) {

@@ -126,6 +126,7 @@ Outcome option_is(const Facts& f, const Args& a, Lang lang, bool live) {
     if (option_says(a[1], *value, a[2])) return pass(w("{}: {} is set", "{}：{} 已设置", value.where, a[2]));
     return no(w("{}: {} is \"{}\", wanted {}", "{}：{} 为 \"{}\"，需要 {}", value.where, a[1], *value, a[2]));
   }
+  if (f.host_kind == "paste") return cannot_tell(w("the text does not show it", "文本中没有此项"));
   return no(live ? w("the loaded driver lacks {} {}", "当前加载的驱动没有 {} {}", a[1], a[2])
                  : w("no modprobe file sets {} {}", "没有 modprobe 文件设置 {} {}", a[1], a[2]));
 }

@@ -39,6 +39,16 @@ class Run {
     for (auto& c : run_checks(facts_, lane_bits(), options_.lang))
       add({c.row->id, std::string(c.row->title.in(options_.lang)), "consistency", c.result.outcome,
            c.result.evidence, c.result.next});
+    if (!options_.installed) return;
+    // From level 2 on the lane's own test decides whether what is there works; level 1 has only the plan.
+    Outcome o = options_.installed->outcome;
+    if (options_.level > 1 && o.verdict == Verdict::fail) o.verdict = Verdict::warn;
+    add({"lane.installed",
+         w_("all steps of lane {} are done", "{} 通道的全部步骤已完成", options_.lane),
+         "consistency",
+         std::move(o),
+         {},
+         options_.installed->next});
   }
 
   /// What NICs need: no reason to keep a test inside one node from running.

@@ -26,10 +26,17 @@ struct VerifyItem {
   std::string next;
 };
 
+/// What the lane's plan says of this host: a proof of a lane stands on its being there.
+struct LaneInstalled {
+  Outcome outcome;   ///< pass: no step is missing
+  std::string next;  ///< the command that mends it
+};
+
 struct VerifyOptions {
   int level = 1;
-  std::string lane = "local";       ///< local, v1, v2
-  BenchRequest bench;               ///< shape of level 2
+  std::string lane = "local";              ///< local, v1, v2
+  std::optional<LaneInstalled> installed;  ///< of the lane; none: not judged (the local lane needs nothing)
+  BenchRequest bench;                      ///< shape of level 2
   LaneTestRequest lane_test;        ///< lanes v1 and v2: where their test is, and the nodes of levels 3 and 4
   std::vector<Baseline> baselines;  ///< published figures to show beside ours
   std::function<CounterSample()> counters;  ///< reads the NICs' counters; empty: not sampled

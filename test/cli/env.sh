@@ -40,3 +40,6 @@ run 1 env lint bad.env --from one
 out_has "env-value"
 out_has "use NVSHMEM_DISABLE_GDRCOPY"
 run 2 env --shell --k8s --from one
+
+run 2 env --nvshmem abc --from sample/gcp-a4-done
+err_has "abc is no version"

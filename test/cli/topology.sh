@@ -32,7 +32,7 @@ grep -q "mlx5_11" host.svg || die "the picture lacks a NIC"
 python3 -c "import xml.dom.minidom as m; m.parse('host.svg')" || die "the picture is no XML"
 
 printf 'nothing of interest\nat all\n' >prose.txt
-run 1 topology --from prose.txt
+run 3 topology --from prose.txt
 err_has "nothing in this text is known"
 run 3 topology --from missing.txt
 run 2 topology --from one --watch
