@@ -137,6 +137,11 @@ class Bundle : public Command {
     }
     for (auto& [path, node] : data.nodes) {
       if (!node.content) continue;
+      // A host may be called by a word that cannot be replaced everywhere ("vm"): where it stands alone, it
+      // can.
+      if (facts.os.hostname.ok() && trim(*node.content) == *facts.os.hostname &&
+          names_.replace(*node.content) == *node.content)
+        node.content = names_.host(*facts.os.hostname) + "\n";
       if (ends_with(path, "/vpd"))
         hide_serials(*node.content);
       else
@@ -149,6 +154,10 @@ class Bundle : public Command {
     }
     for (auto& [name, value] : data.environment) {
       // The name says that the value is a secret, whatever it looks like.
+      if (name == "HOSTNAME" && facts.os.hostname.ok() && value == *facts.os.hostname) {
+        value = names_.host(value);
+        continue;
+      }
       const std::string line = names_.replace(name + "=" + value);
       value = line.substr(std::min(line.size(), name.size() + 1));
     }

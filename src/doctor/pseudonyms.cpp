@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 
 #include "base/text.h"
 
@@ -98,12 +99,17 @@ bool word_byte(char c) {
 }
 
 /// Words that stand where a host name may stand and are none.
+/// Words of the field's own outputs: taken for a name, they would tear "Linux version", "driver" and the like
+/// out of every file.
 bool common_word(const std::string& w) {
-  static const std::vector<std::string> kWords = {"localhost", "root",  "host",  "node",    "user",   "INFO",
-                                                  "WARNING",   "ERROR", "DEBUG", "ubuntu",  "admin",  "home",
-                                                  "linux",     "Linux", "stdin", "python3", "worker", "rank"};
-  return w.size() < 3 || std::find(kWords.begin(), kWords.end(), w) != kWords.end() ||
-         w.find_first_not_of("0123456789.") == std::string::npos;
+  static const std::set<std::string, std::less<>> kWords = {
+      "INFO",   "WARNING", "WARN",      "ERROR",  "DEBUG",   "Linux",  "linux",   "ubuntu",    "debian",
+      "admin",  "client",  "container", "cuda",   "default", "device", "docker",  "driver",    "error",
+      "false",  "gpu",     "home",      "host",   "kernel",  "local",  "master",  "localhost", "main",
+      "module", "mpi",     "nccl",      "node",   "none",    "nvidia", "nvshmem", "python",    "python3",
+      "rank",   "root",    "server",    "slurm",  "stdin",   "stdout", "torch",   "true",      "unknown",
+      "user",   "version", "warning",   "worker", "null"};
+  return w.size() < 3 || kWords.count(w) || w.find_first_not_of("0123456789.") == std::string::npos;
 }
 
 }  // namespace
@@ -128,7 +134,7 @@ void Pseudonyms::learn(std::string_view text) {
   static const re2::RE2 kSsh(R"(\bssh\s+(?:-\S+\s+(?:\d+\s+)?)*(?:[\w.-]+@)?([A-Za-z][\w.-]*))");
   static const re2::RE2 kNodeRow(R"(^Node:\s+([a-z][\w.-]*))");
   static const re2::RE2 kOwner(R"(\b(?:USER|LOGNAME|SUDO_USER)=([a-z_][\w-]*))");
-  static const re2::RE2 kUname(R"(^Linux ([A-Za-z0-9][\w.-]*) \d+\.\d+)");
+  static const re2::RE2 kUname(R"(^Linux ([A-Za-z0-9][\w.-]*) \d+\.\d+\S* #)");
   static const re2::RE2 kSyslog(R"(^[A-Z][a-z]{2} +\d{1,2} \d\d:\d\d:\d\d ([A-Za-z0-9][\w.-]*) \w+)");
   static const re2::RE2 kHome(R"(/(?:home|Users|users|scratch)/([A-Za-z0-9._-]+))");
   static const re2::RE2 kNamed(

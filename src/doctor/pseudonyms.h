@@ -20,6 +20,8 @@ class Pseudonyms {
   /// text first.
   void learn(std::string_view text);
   std::string replace(std::string_view text);
+  /// The stand-in of a host name, for a place where it is known to stand alone.
+  std::string host(const std::string& name) { return stand_in("host", name); }
   /// Only host and user names, as whole words: for paths, whose digits mean something.
   std::string replace_names(std::string_view text) const;
 

@@ -23,6 +23,19 @@ TEST(Pseudonyms, VersionsAndNumbersStay) {
   EXPECT_EQ(hide(p, text), text);
 }
 
+TEST(Pseudonyms, WordsOfTheFieldAreNoNames) {
+  for (const char* text : {"Linux version 6.14.0-1007-gcp (buildd@lcy02-amd64-044) #7-Ubuntu SMP\n",
+                           "NVRM version: NVIDIA UNIX Open Kernel Module  580.95.05\n", "hostname: unknown\n",
+                           "driver: nvidia\nssh node\n", "Nov 30 12:00:00 kernel nvidia: module loaded\n"}) {
+    Pseudonyms p;
+    const std::string all = std::string(text) + "version driver nvidia kernel unknown node\n";
+    EXPECT_NE(hide(p, all).find("version driver nvidia kernel unknown node"), std::string::npos) << text;
+  }
+  Pseudonyms p;
+  EXPECT_EQ(hide(p, "Linux gpu17 6.14.0-1007-gcp #7-Ubuntu SMP"),
+            "Linux host-1 6.14.0-1007-gcp #7-Ubuntu SMP");
+}
+
 TEST(Pseudonyms, HostsAndUsersWhereverTheyStand) {
   Pseudonyms p;
   const std::string out = hide(
