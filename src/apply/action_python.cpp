@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <thread>
 
@@ -17,6 +18,8 @@ namespace ep {
 const char* const kPublicIndex = "https://pypi.org/simple";
 
 namespace {
+
+constexpr size_t kFew = 4;  // one pip does as well for these
 
 Result<std::vector<std::string>> pip_offline(Site& site) {
   if (!site.offline) return std::vector<std::string>{};
@@ -87,6 +90,8 @@ class Install {
           !r)
         return r;
     if (a_.requirements.empty()) return uv_ ? Result<>() : override_afterwards();
+    if (!uv_ && a_.no_deps && a_.requirements.size() > kFew && all_hashed(a_.requirements))
+      return install_closed();
     if (uv_ || a_.no_deps || a_.no_build_isolation || a_.overrides.empty()) {
       if (auto r = call(command(a_.no_deps), a_.no_deps ? a_.requirements : without_hashes(a_.requirements),
                         "asked");
@@ -110,6 +115,10 @@ class Install {
   static std::string name_of(const std::string& requirement) {
     return requirement.substr(0, requirement.find_first_of("=<>!~@ "));
   }
+  static bool all_hashed(const std::vector<std::string>& requirements) {
+    return std::all_of(requirements.begin(), requirements.end(),
+                       [](const auto& r) { return contains(r, " --hash="); });
+  }
   static bool hashed(const std::vector<std::string>& requirements) {
     return std::any_of(requirements.begin(), requirements.end(),
                        [](const auto& r) { return contains(r, " --hash="); });
@@ -118,8 +127,11 @@ class Install {
 
   std::vector<std::string> command(bool no_deps) const {
     const Site& site = job_.site();
+    // pip compiles what it installs; uv is told to, so that the first import is no slower.
     std::vector<std::string> argv =
-        uv_ ? std::vector<std::string>{"uv", "pip", "install", "--python", venv_ + "/bin/python"}
+        uv_ ? std::vector<std::string>{"uv",       "pip",
+                                       "install",  "--compile-bytecode",
+                                       "--python", venv_ + "/bin/python"}
             : std::vector<std::string>{venv_ + "/bin/python", "-m", "pip", "install"};
     if (uv_ && !a_.overrides.empty() && !no_deps) argv.insert(argv.end(), {"--override", overrides_path()});
     if (!offline_.empty())
@@ -138,16 +150,21 @@ class Install {
                 const std::string& list_name) {
     Site& site = job_.site();
     if (hashed(what)) {
-      const std::string list = site.prefix + "/state/wheels-" + job_.step().id + "-" + list_name + ".txt";
-      if (auto r = site.tree.write_file(
-              list, {Entry::Kind::file, 0600, geteuid(), getegid(), join(what, "\n") + "\n"});
-          !r)
-        return r;
-      argv.insert(argv.end(), {"--require-hashes", "-r", list});
+      auto list = write_list(what, list_name);
+      if (!list) return Failure(list.error());
+      argv.insert(argv.end(), {"--require-hashes", "-r", *list});
     } else {
       for (const auto& r : what) argv.push_back(r[0] == '/' || r[0] != '.' ? r : site.path(r));
     }
     return run_call(program(std::move(argv)), job_);
+  }
+  Result<std::string> write_list(const std::vector<std::string>& what, const std::string& name) {
+    Site& site = job_.site();
+    std::string list = site.prefix + "/state/wheels-" + job_.step().id + "-" + name + ".txt";
+    auto r =
+        site.tree.write_file(list, {Entry::Kind::file, 0600, geteuid(), getegid(), join(what, "\n") + "\n"});
+    if (!r) return Failure(r.error());
+    return list;
   }
   Call program(std::vector<std::string> argv) const {
     Call c;
@@ -155,6 +172,7 @@ class Install {
     c.env = a_.env;
     c.env["PIP_DISABLE_PIP_VERSION_CHECK"] = "1";
     c.env["PIP_NO_INPUT"] = "1";
+    c.env["PIP_PROGRESS_BAR"] = "off";
     c.limit_s = a_.limit_s;
     return c;
   }
@@ -162,6 +180,44 @@ class Install {
   Result<> override_afterwards() {
     if (a_.overrides.empty()) return {};
     return call(command(true), a_.overrides, "overrides");
+  }
+
+  /// A closed set, each wheel by its hash: nothing to resolve, so parts of it are downloaded and installed
+  /// side by side, straight from the index: a second copy of gigabytes would cost more than it saves. Small
+  /// parts, because what pip holds in its temporary folder meanwhile is then gone before the disk has written
+  /// it.
+  Result<> install_closed() {
+    const size_t workers = std::clamp<size_t>(std::thread::hardware_concurrency(), 1, 4);
+    std::vector<std::vector<std::string>> parts(std::min(3 * workers, a_.requirements.size()));
+    for (size_t i = 0; i < a_.requirements.size(); ++i) parts[i % parts.size()].push_back(a_.requirements[i]);
+    std::atomic<size_t> next{0};
+    std::vector<Result<>> results(parts.size());
+    std::vector<std::thread> threads;
+    const auto install = [&](size_t i) {
+      auto argv = command(true);
+      argv.insert(argv.end(), {"--only-binary", ":all:"});
+      return call(std::move(argv), parts[i], std::to_string(i));
+    };
+    for (size_t w = 0; w < workers; ++w)
+      threads.emplace_back([&] {
+        for (size_t i = next++; i < parts.size(); i = next++)
+          if (results[i] = install(i); !results[i]) next = parts.size();
+      });
+    for (auto& t : threads) t.join();
+    for (size_t i = 0; i < parts.size(); ++i)
+      if (!results[i] && met_in_one_folder(results[i].error())) {
+        job_.say("two installers met in one folder: once more, alone");
+        for (; i < parts.size(); ++i)  // and those that were not begun then
+          if (auto again = install(i); !again) return again;
+        return {};
+      } else if (!results[i]) {
+        return results[i];
+      }
+    return {};
+  }
+  /// Wheels of one vendor share folders, and some carry the same file there (nvidia/__init__.py).
+  static bool met_in_one_folder(const Error& e) {
+    return contains(e.why, "FileNotFoundError") || contains(e.why, "FileExistsError");
   }
 
   std::string stage() const { return job_.site().prefix + "/stage/wheels-" + job_.step().id; }
@@ -237,65 +293,11 @@ class Install {
   std::vector<std::string> offline_;  ///< where wheels come from without network; empty: the index
 };
 
-/// The word after `mark` up to the end of its line.
-std::string after(const std::string& text, std::string_view mark) {
-  const size_t at = text.find(mark);
-  if (at == std::string::npos) return {};
-  const size_t begin = at + mark.size();
-  return std::string(trim(text.substr(begin, text.find('\n', begin) - begin)));
-}
-
 }  // namespace
 
 std::vector<std::string> without_hashes(std::vector<std::string> requirements) {
   for (auto& r : requirements) r = r.substr(0, r.find(" --hash="));
   return requirements;
-}
-
-Error explain_pip(Error e, const std::string& venv) {
-  if (e.kind == ErrorKind::interrupted) return e;
-  const std::string& said = e.why;
-  const auto any = [&](std::initializer_list<const char*> words) {
-    return std::any_of(words.begin(), words.end(), [&](const char* w) { return icontains(said, w); });
-  };
-  const auto call = [&](std::string what, std::string next) {
-    e.what = std::move(what);
-    if (!e.next.empty()) e.trace.push_back("its log: " + e.next);
-    e.next = std::move(next);
-    return e;
-  };
-  const std::string wanted = after(said, "No matching distribution found for ");
-  if (any({"No space left on device", "Errno 28"}))
-    return call(
-        "the disk is full; the environment is as it was",
-        "df -h " + shell_quote(venv) + " ${TMPDIR:-/tmp}  (PyTorch with its libraries takes about 6 GB)");
-  if (any({"DO NOT MATCH THE HASHES", "hash mismatch"}))
-    return call("the index gave a wheel with another SHA-256; nothing of it was installed",
-                "compare with its publisher; a mirror is named with --mirror FROM=TO");
-  if (any({"Failed to establish a new connection", "Connection refused", "Name or service not known",
-           "Temporary failure in name resolution", "Max retries exceeded", "Read timed out", "ProxyError",
-           "CERTIFICATE_VERIFY_FAILED", "error sending request", "Could not fetch URL",
-           "Network is unreachable", "Connection reset", "NewConnectionError", "ConnectTimeout"}))
-    return call("the package index cannot be reached; the environment is as it was",
-                "check network and proxy, or name a mirror: epready apply --mirror FROM=TO; without network: "
-                "epready apply --offline DIR");
-  if (any({"is not a supported wheel on this platform", "requires a different Python", "Requires-Python",
-           "no wheels with a matching", "not compatible with the current platform"}))
-    return call(
-        "a wheel is for another Python or machine; the environment is as it was",
-        venv +
-            "/bin/python --version  (another one: uv python install 3.12, then apply with it first in PATH)");
-  if (!wanted.empty())
-    return call("the index has no " + wanted + " for this Python and machine; the environment is as it was",
-                venv + "/bin/python -m pip index versions " +
-                    shell_quote(wanted.substr(0, wanted.find_first_of("=<>!~ "))));
-  if (any({"No module named pip", "No such file or directory", "cannot execute", "not found",
-           "ModuleNotFoundError"}) ||
-      e.kind == ErrorKind::absent)
-    return call("the Python environment is broken: its own Python or pip does not run",
-                "mv " + shell_quote(venv) + " " + shell_quote(venv + ".broken") +
-                    ", then apply again: it is made anew");
-  return e;
 }
 
 Result<> act(const PythonVenv& a, Job& job) {

@@ -24,6 +24,7 @@ class Executor {
   void refuse_what_is_elsewhere();
   void work();
   Readiness readiness(size_t i) const;
+  bool brought_along(size_t i);
   void run_step(size_t i);
   Result<> run_actions(size_t i, Job& job);
   Result<> run_action(size_t step, size_t index, Job& job);

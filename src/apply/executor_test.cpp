@@ -265,6 +265,22 @@ TEST_F(ExecutorTest, WithoutRootRootStepsSaySo) {
   EXPECT_NE(reason(r, "r").find("sudo"), std::string::npos);
 }
 
+// One call may bring what later steps want: they are asked again when their turn comes, and do nothing.
+TEST_F(ExecutorTest, WhatAnEarlierStepBroughtIsNotDoneTwice) {
+  Step first = step("first", {WriteFile{"/etc/a", "1", 0644}, WriteFile{"/etc/b", "2", 0644}});
+  first.after = {{"content", {"/etc/a", "1"}}};
+  Step second = step("second", {WriteFile{"/etc/b", "again", 0644}}, {"first"});
+  second.before = second.after = {{"content", {"/etc/b", "2"}}};
+  Step third = step("third", {WriteFile{"/etc/c", "3", 0644}}, {"first"});
+  third.before = third.after = {{"content", {"/etc/c", "3"}}};
+  plan.steps = {first, second, third};
+  auto r = apply();
+  EXPECT_EQ(state(r, "first"), StepState::done);
+  EXPECT_EQ(state(r, "second"), StepState::satisfied);
+  EXPECT_EQ(state(r, "third"), StepState::done);
+  EXPECT_EQ(at("/etc/b"), "2");
+}
+
 TEST_F(ExecutorTest, ReadOnlyEtcFailsWithTheActThatHelps) {
   if (geteuid() == 0) GTEST_SKIP() << "root writes everywhere; the lab tests a read-only /etc";
   std::filesystem::permissions(root + "/etc",

@@ -1,5 +1,9 @@
 // Installing into a Python environment: by hash, with overrides, all or nothing; and what pip's messages
 // mean. The pip here is a shell script that notes its arguments.
+#include <fmt/format.h>
+
+#include <algorithm>
+
 #include "apply/actions.h"
 #include "apply/test_bench.h"
 #include "base/digest.h"
@@ -77,6 +81,60 @@ TEST_F(PythonTest, WhatIsOverriddenNeverComesIn) {
   EXPECT_EQ(r.state, StepState::failed);
   EXPECT_NE(r.reason.find("another SHA-256"), std::string::npos) << r.reason;
   EXPECT_EQ(log().find(" install "), std::string::npos) << log();
+}
+
+// A closed set: parts side by side, nothing resolved, nothing left out, nothing twice.
+TEST_F(PythonTest, AClosedSetIsInstalledInParts) {
+  python("for a; do case $a in *.txt) cat $a >> " + dir + "/lists;; esac; done");
+  std::vector<std::string> wanted;
+  for (int i = 0; i < 31; ++i) wanted.push_back(fmt::format("p{:02}==1 --hash=sha256:{}", i, kA));
+  PipInstall p = pip(wanted);
+  p.no_deps = true;
+  auto r = one({p});
+  ASSERT_EQ(r.state, StepState::done) << r.reason;
+  const std::string text = slurp(dir + "/lists"), calls = log();
+  auto got = lines(text);
+  std::sort(got.begin(), got.end());
+  EXPECT_EQ(std::vector<std::string>(got.begin(), got.end()), wanted);
+  EXPECT_GT(lines(calls).size(), 1u) << "side by side";
+  for (auto line : lines(calls)) {
+    EXPECT_TRUE(contains(line, "--no-deps --only-binary :all: --require-hashes -r ")) << line;
+    EXPECT_FALSE(contains(line, " download ")) << "a second copy of every wheel: " << line;
+  }
+}
+
+TEST_F(PythonTest, APartThatFailsLeavesTheEnvironmentAsItWas) {
+  python("echo half > " + venv() + "/lib/half; for a; do case $a in *.txt) grep -q p07 $a && {\n" +
+         "echo 'ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.' >&2; exit 1; };; "
+         "esac; done; "
+         "exit 0");
+  std::vector<std::string> wanted;
+  for (int i = 0; i < 12; ++i) wanted.push_back(fmt::format("p{:02}==1 --hash=sha256:{}", i, kA));
+  PipInstall p = pip(wanted);
+  p.no_deps = true;
+  auto r = one({p});
+  EXPECT_EQ(r.state, StepState::failed);
+  EXPECT_NE(r.reason.find("another SHA-256"), std::string::npos) << r.reason;
+  EXPECT_FALSE(std::filesystem::exists(venv() + "/lib/half"));
+  EXPECT_EQ(slurp(venv() + "/lib/kept"), "as it was");
+  EXPECT_FALSE(std::filesystem::exists(venv() + ".before"));
+}
+
+// Two installers may want to replace one file of a shared folder at once: the loser is run again, alone.
+TEST_F(PythonTest, TwoInstallersThatMeetInOneFolderAreNoFailure) {
+  python("for a; do case $a in *.txt) grep -q p03 $a && [ ! -e " + dir + "/met ] && { touch " + dir +
+         "/met; echo \"FileNotFoundError: [Errno 2] No such file or directory: 'nvidia/__init__.py'\" >&2; "
+         "exit 1; "
+         "}; cat $a >> " +
+         dir + "/lists;; esac; done; exit 0");
+  std::vector<std::string> wanted;
+  for (int i = 0; i < 12; ++i) wanted.push_back(fmt::format("p{:02}==1 --hash=sha256:{}", i, kA));
+  PipInstall p = pip(wanted);
+  p.no_deps = true;
+  auto r = one({p});
+  ASSERT_EQ(r.state, StepState::done) << r.reason;
+  const std::string text = slurp(dir + "/lists");
+  for (const auto& w : wanted) EXPECT_TRUE(contains(text, w)) << w;
 }
 
 TEST_F(PythonTest, AFailedInstallLeavesTheEnvironmentAsItWas) {

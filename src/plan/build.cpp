@@ -136,16 +136,6 @@ bool has_trait(const Release* r, const char* trait) {
   return r && std::find(r->traits.begin(), r->traits.end(), trait) != r->traits.end();
 }
 
-std::vector<std::string> wheels_for(const Release& release, const std::string& requirement,
-                                    const std::string& machine) {
-  const std::string name =
-      replace_all(requirement.substr(0, requirement.find_first_of("=<>!~ ")), "-", "_") + "-";
-  std::vector<std::string> out;
-  for (const auto& w : release.wheels)
-    if (starts_with(w, name) && (contains(w, "_" + machine + ".") || contains(w, "-any."))) out.push_back(w);
-  return out;
-}
-
 WriteFile stamp_file(const std::string& root, const std::map<std::string, std::string>& values) {
   std::string text = "# Written by epready when this part was published; facts read it back.\n";
   for (const auto& [key, value] : values) text += key + "=" + value + "\n";

@@ -9,6 +9,7 @@
 #include "base/words.h"
 #include "plan/planner.h"
 #include "plan/predicates.h"
+#include "plan/wheels.h"
 
 namespace ep {
 
@@ -71,9 +72,8 @@ void make_consumer(Build& b);
 Step user_step(const Build& b, std::string id, const std::string& component, std::string title);
 bool has_trait(const Release* r, const char* trait);
 
-/// "FILE.whl SHA256" of a release that are of this requirement and machine (x86_64, aarch64).
-std::vector<std::string> wheels_for(const Release& release, const std::string& requirement,
-                                    const std::string& machine);
+/// Says which wheels the environment is made of, for the lock.
+void pin_wheels(const Build& b, Planned& out);
 
 /// Writes ROOT/.epready-part: what facts/parts.cpp reads back.
 WriteFile stamp_file(const std::string& root, const std::map<std::string, std::string>& values);

@@ -1,6 +1,7 @@
 // epready.lock: the answer of a plan, component by component, so that it can be asked for again.
-// Deterministic bytes: the same facts and data give the same lock. Pure. Holds full commits and exact
-// requirements, and the wheels with their SHA-256 where the data know them.
+// Deterministic bytes: the same facts and data give the same lock, whatever of it is installed already. Pure.
+// Holds full commits, exact requirements, and every wheel that comes in, dependencies included, with version,
+// origin and SHA-256. What cannot be pinned (torch of an index of its own) says so under `unpinned`.
 #pragma once
 #include <string>
 #include <string_view>

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "plan/fact_scope.h"
 #include "plan/hosts_for_test.h"
+#include "plan/wheels.h"
 
 namespace ep {
 namespace {
@@ -46,6 +49,40 @@ TEST(Lock, NamesTheWheelsOfThisMachineWithTheirHashes) {
   EXPECT_GE(count(lock_text(planned(r, {}, "aarch64")), "aarch64.whl"), 3u);
 }
 
+// What pip would resolve on its own is in the lock: each wheel with version, origin and hash, and none that
+// the stack takes from elsewhere.
+TEST(Lock, HoldsWhatTorchDependsOn) {
+  const Recipe r = recipe();
+  const std::string text = lock_text(planned(r));
+  for (const char* name : {"nvidia-cublas", "nvidia-cudnn-cu13", "triton", "numpy", "setuptools", "jinja2"}) {
+    const size_t at = text.find(std::string("[[wheel]]\nid = \"") + name + "\"\nversion = \"");
+    ASSERT_NE(at, std::string::npos) << name;
+    const std::string block = text.substr(at, text.find("]\n", at + 9) - at);
+    EXPECT_NE(block.find("origin = \""), std::string::npos) << block;
+    EXPECT_NE(block.find(".whl "), std::string::npos) << block;
+  }
+  EXPECT_EQ(text.find("2.29.7"), std::string::npos) << "the NCCL that torch pins";
+  EXPECT_EQ(count(text, "id = \"torch\""), 1u);
+}
+
+// Installed or not, the question is the same and so is the answer.
+TEST(Lock, DoesNotDependOnWhatIsInstalled) {
+  const Recipe r = recipe();
+  const Planned now = planned(r);
+  Planned later = now;
+  later.plan.steps.clear();
+  EXPECT_EQ(lock_text(now), lock_text(later));
+}
+
+// torch of an index of its own decides on its dependencies: the lock says so instead of looking complete.
+TEST(Lock, SaysWhatItCannotPin) {
+  const Recipe r = recipe();
+  Planned p = planned(r);
+  p.torch_index = "https://example.org/whl/cu129";
+  const std::string text = lock_text(p);
+  EXPECT_NE(text.find("origin = \"https://example.org/whl/cu129\"\nunpinned = "), std::string::npos) << text;
+}
+
 TEST(Lock, AnotherHashMakesItStale) {
   const Recipe r = recipe();
   const Planned now = planned(r);
@@ -61,17 +98,21 @@ TEST(Lock, AnotherHashMakesItStale) {
 }
 
 TEST(Lock, WheelsAreInstalledByHash) {
-  const Planned p = planned(recipe());
-  int hashed = 0;
+  const Recipe r0 = recipe();
+  const Planned p = planned(r0);
+  std::set<std::string> names;
   for (const auto& s : p.plan.steps)
     for (const auto& a : s.actions)
       if (const auto* pip = std::get_if<PipInstall>(&a); pip && s.component != "python") {
         for (const auto& r : pip->requirements) {
           EXPECT_NE(r.find(" --hash=sha256:"), std::string::npos) << s.id << ": " << r;
-          ++hashed;
+          EXPECT_NE(r.find("=="), std::string::npos) << s.id << ": " << r;
+          names.insert(requirement_name(r));
         }
       }
-  EXPECT_EQ(hashed, 4) << "torch, NCCL, NVSHMEM, DeepEP";
+  for (const char* name :
+       {"torch", "nvidia-nccl-cu13", "nvidia-nvshmem-cu13", "sgl-deep-ep", "nvidia-cublas", "numpy"})
+    EXPECT_TRUE(names.count(name)) << name;
 }
 
 }  // namespace

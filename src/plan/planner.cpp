@@ -169,10 +169,17 @@ Planned build_plan(const Facts& facts, const Recipe& recipe, const Stack& stack,
       if (found != out.solution.scope.end() && found->second.known)
         plan.facts_used[name] = found->second.present ? found->second.text : "absent";
     }
+  out.commits = wishes.commits;
   Build b{facts, recipe, stack, platform, out.solution, wishes, options, plan, Words{options.lang}, {}};
   for (const auto& row : kMakers)
     if (lists(stack.parts, row.part) && in_scope(row.make, options.scope)) row.make(b);
+  if (lists(stack.parts, "python")) pin_wheels(b, out);
   if (options.scope == PlanOptions::Scope::all) make_consumer(b);
+  if (const auto joined = join_installs(plan, "torch"); !joined.empty())
+    for (auto& s : plan.steps)
+      if (s.id == "torch")
+        s.title += b.w(", and in the same call what these steps need: {}",
+                       "，并在同一次调用中装入这些步骤所需：{}", join(joined, ", "));
   if (options.scope == PlanOptions::Scope::libs) note_missing_for_libs(b);
   add_notes(b);
   return out;

@@ -30,6 +30,11 @@ struct Planned {
   const Stack* stack = nullptr;        ///< belongs to the recipe
   const Platform* platform = nullptr;  ///< nullptr: none recognised
   Solution solution;
+  // For the lock: what the steps would take, whether or not it is there already.
+  const WheelSet* wheels = nullptr;            ///< closed set of the environment; belongs to the recipe
+  std::vector<std::string> overridden;         ///< packages of that set that the stack takes from elsewhere
+  std::string torch_index;                     ///< address, when torch is of an index of its own
+  std::map<std::string, std::string> commits;  ///< component -> commit, where one was given by hand
 };
 
 /// Errors: usage (unknown lane, stack, consumer, wish, with the nearest name); unsupported: no working set,

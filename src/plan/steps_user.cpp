@@ -17,9 +17,6 @@ std::string base_version(const std::string& version) {
   return version.substr(0, version.find('+'));
 }
 
-std::string requirement_name(const std::string& requirement) {
-  return requirement.substr(0, requirement.find_first_of("=<>!~ "));
-}
 std::string requirement_range(const std::string& requirement) {
   return requirement.substr(requirement_name(requirement).size());
 }
@@ -32,10 +29,17 @@ std::string filled(const Build& b, const std::string& component) {
 /// The requirement with the hashes that the data know for this machine's wheels, as a requirements file says
 /// them.
 std::string with_hashes(const Build& b, const std::string& requirement, const Release* r) {
-  std::string out = requirement;
-  for (const auto& wheel : wheels_for(*r, requirement, b.facts.os.architecture.value_or("x86_64")))
-    out += " --hash=sha256:" + wheel.substr(wheel.rfind(' ') + 1);
-  return out;
+  return hashed_requirement(requirement,
+                            wheels_for(*r, requirement, b.facts.os.architecture.value_or("x86_64")));
+}
+
+/// For Arm the default index carried builds without CUDA up to torch 2.10: their closed sets hold no triton.
+bool without_cuda(const Build& b, const std::string& version) {
+  const WheelSet* set = b.recipe.wheel_set("torch==" + version);
+  if (!set) return false;
+  const auto wheels = closed_set(*set, b.facts.os.architecture.value_or("x86_64"), {});
+  return std::none_of(wheels.begin(), wheels.end(),
+                      [](const auto& w) { return starts_with(w.requirement, "triton=="); });
 }
 
 /// The CUDA flavour of torch's wheels that goes with the toolkit: its own, else the default one of the same
@@ -50,16 +54,15 @@ std::string torch_tag(const Build& b, bool& is_default) {
   }
   const bool has_exact = std::find(r->traits.begin(), r->traits.end(), exact) != r->traits.end();
   const std::string tag = has_exact ? exact : starts_with(usual, "cu" + b.cuda_major()) ? usual : best;
-  is_default = tag == usual;
+  is_default = tag == usual && !without_cuda(b, r->version);
   return tag;
 }
 
 /// Requirements that must win over torch's own pins, now and at every later install.
-std::vector<std::string> overrides(const Build& b, bool hashes = false) {
+std::vector<std::string> overrides(const Build& b) {
   std::vector<std::string> out;
   for (const char* id : {"nccl", "nvshmem"})
-    if (b.release(id) && b.option("nvshmem-source") != "git")
-      out.push_back(hashes ? with_hashes(b, filled(b, id), b.release(id)) : filled(b, id));
+    if (b.release(id) && b.option("nvshmem-source") != "git") out.push_back(filled(b, id));
   return out;
 }
 
@@ -121,18 +124,55 @@ std::string commit_of(Build& b, const std::string& component) {
   return {};
 }
 
+/// Where torch comes from when it is not the default index.
+std::string torch_index(const Build& b) {
+  const Release* r = b.release("torch");
+  bool is_default = true;
+  const std::string tag = r ? torch_tag(b, is_default) : std::string();
+  return is_default ? std::string() : replace_all(r->index_url, "{torch-tag}", tag);
+}
+
+/// The closed set of wheels that torch comes with; nullptr: not on record, or torch is of an index of its
+/// own.
+const WheelSet* torch_wheels(const Build& b) {
+  const Release* r = b.release("torch");
+  return r && torch_index(b).empty() ? b.recipe.wheel_set("torch==" + r->version) : nullptr;
+}
+
+/// Packages that the stack takes from elsewhere than torch's pins say: "nvidia-nccl-cu13".
+std::vector<std::string> overridden_packages(const Build& b) {
+  std::vector<std::string> out;
+  for (const auto& o : overrides(b)) out.push_back(requirement_name(o));
+  return out;
+}
+
 }  // namespace
+
+void pin_wheels(const Build& b, Planned& out) {
+  out.wheels = torch_wheels(b);
+  if (!out.wheels) out.wheels = b.recipe.wheel_set("build-tools");
+  out.overridden = overridden_packages(b);
+  out.torch_index = torch_index(b);
+}
 
 void make_python(Build& b) {
   Step s = user_step(b, "python", "python",
                      b.w("Make a Python environment in {}", "在 {} 创建 Python 环境", b.venv()));
   s.why = b.w("the system's Python is not ours to change", "不改动系统 Python");
   s.runbook_phase = b.phase("torch");
-  PipInstall tools;
-  tools.venv = b.venv();
-  tools.requirements = {"numpy", "setuptools", "wheel", "ninja", "packaging"};
-  s.actions = {PythonVenv{b.venv(), "python3"}, tools};
-  s.before = s.after = {{"python-env", {b.venv()}}, {"wheel", {b.venv(), "numpy", ">=1"}}};
+  s.actions = {PythonVenv{b.venv(), "python3"}};
+  s.before = s.after = {{"python-env", {b.venv()}}};
+  // What a build needs comes with torch's closed set; without one it comes first.
+  const WheelSet* tools = b.recipe.wheel_set("build-tools");
+  if (!torch_wheels(b) && tools) {
+    PipInstall pip;
+    pip.venv = b.venv();
+    pip.requirements = closed_requirements(*tools, b.facts.os.architecture.value_or("x86_64"), {});
+    pip.no_deps = true;
+    s.actions.push_back(pip);
+    s.before.push_back({"wheel", {b.venv(), "numpy", ">=1"}});
+    s.after = s.before;
+  }
   s.estimate_s = 20;
   b.consider(std::move(s), {"prefix", "build-tools"});
 }
@@ -148,12 +188,17 @@ void make_torch(Build& b) {
   PipInstall pip;
   pip.venv = b.venv();
   pip.requirements = {r->requirement};
-  if (is_default) {
+  if (const WheelSet* set = torch_wheels(b)) {
+    // The NCCL that torch pins never comes in: the steps that bring ours follow in the same call.
+    pip.requirements =
+        closed_requirements(*set, b.facts.os.architecture.value_or("x86_64"), overridden_packages(b));
+    pip.overrides = overrides(b);
+    pip.no_deps = true;
+  } else if (is_default) {
     pip.requirements = {with_hashes(b, r->requirement, r)};
-    pip.overrides = overrides(b, true);  // the NCCL that torch pins never comes in
+    pip.overrides = overrides(b);
   } else {
-    pip.index_url =
-        replace_all(r->index_url, "{torch-tag}", tag);  // without our NCCL: the next step brings it
+    pip.index_url = torch_index(b);  // without our NCCL: the next step brings it
   }
   s.actions = {pip};
   s.before = s.after = {{"wheel", {b.venv(), "torch", requirement_range(r->requirement)}}};

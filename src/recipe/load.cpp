@@ -31,6 +31,39 @@ std::string read_id(TomlReader& r) {
   return id;
 }
 
+/// "FILE.whl SHA256" each.
+std::vector<std::string> read_files(TomlReader& r, std::string_view key) {
+  auto out = r.strings(key);
+  for (const auto& w : out) {
+    const auto words = split_ws(w);
+    if (words.size() != 2 || !ends_with(words[0], ".whl") || !is_sha256_hex(std::string(words[1])))
+      r.complain(*r.node().find(key), fmt::format("\"{}\" names no wheel with its hash", w),
+                 "expected FILE.whl and 64 hexadecimal digits");
+  }
+  return out;
+}
+
+WheelSet read_wheel_set(const TomlNode& doc, const std::string& file, std::vector<Error>& errors) {
+  TomlReader r(doc, file, errors);
+  WheelSet out;
+  out.file = file;
+  out.id = read_id(r);
+  out.of = r.text("of", true);
+  out.sources = read_sources(r, "source", true);
+  for (const auto* n : r.tables("wheel")) {
+    TomlReader w(*n, file, errors);
+    LockedWheel wheel{w.text("requirement", true), w.text("marker"), read_files(w, "files")};
+    if (!contains(wheel.requirement, "==") || wheel.files.empty())
+      w.complain(*n, "a wheel of a closed set without its one version or its files",
+                 "expected requirement = \"NAME==VERSION\" and files = [\"FILE.whl SHA256\"]");
+    w.finish();
+    out.wheels.push_back(std::move(wheel));
+  }
+  if (out.wheels.empty()) r.complain(doc, "a closed set without wheels");
+  r.finish();
+  return out;
+}
+
 Release read_release(const TomlNode& node, const std::string& file, std::vector<Error>& errors) {
   TomlReader r(node, file, errors);
   Release out;
@@ -42,13 +75,7 @@ Release read_release(const TomlNode& node, const std::string& file, std::vector<
   out.git_commit = r.text("commit");
   out.git_ref = r.text("ref");
   out.requirement = r.text("requirement");
-  out.wheels = r.strings("wheels");
-  for (const auto& w : out.wheels) {
-    const auto words = split_ws(w);
-    if (words.size() != 2 || !ends_with(words[0], ".whl") || !is_sha256_hex(std::string(words[1])))
-      r.complain(*node.find("wheels"), fmt::format("\"{}\" names no wheel with its hash", w),
-                 "expected FILE.whl and 64 hexadecimal digits");
-  }
+  out.wheels = read_files(r, "wheels");
   out.index_url = r.text("index_url");
   out.packages = r.strings("packages");
   out.apt_repo = r.text("apt");
@@ -304,6 +331,11 @@ const Stack* Recipe::stack(std::string_view id) const {
 const Platform* Recipe::platform(std::string_view id) const {
   return find_by_id(platforms, id);
 }
+const WheelSet* Recipe::wheel_set(std::string_view of) const {
+  for (const auto& s : wheel_sets)
+    if (s.of == of) return &s;
+  return nullptr;
+}
 
 std::vector<Error> load_recipe_all(const std::string& dir, const std::vector<std::string>& known_names,
                                    Recipe& out) {
@@ -320,6 +352,10 @@ std::vector<Error> load_recipe_all(const std::string& dir, const std::vector<std
             [&](const TomlNode& doc, const std::string& file, auto& into) {
               into.push_back(read_platform(doc, file, errors));
             });
+  load_area("wheels", dir, errors, out.wheel_sets,
+            [&](const TomlNode& doc, const std::string& file, auto& into) {
+              into.push_back(read_wheel_set(doc, file, errors));
+            });
   load_area("baselines", dir, errors, out.baselines,
             [&](const TomlNode& doc, const std::string& file, auto& into) {
               for (auto& b : read_baselines(doc, file, errors)) into.push_back(std::move(b));
@@ -332,6 +368,7 @@ std::vector<Error> load_recipe_all(const std::string& dir, const std::vector<std
   std::sort(out.stacks.begin(), out.stacks.end(), by_rank);
   std::sort(out.platforms.begin(), out.platforms.end(), by_rank);
   std::sort(out.baselines.begin(), out.baselines.end(), by_id);
+  std::sort(out.wheel_sets.begin(), out.wheel_sets.end(), by_id);
   if (errors.empty()) check_references(out, known_names, errors);
   return errors;
 }

@@ -124,14 +124,31 @@ struct Baseline {
   std::string place;
 };
 
+/// One wheel of a closed set.
+struct LockedWheel {
+  std::string requirement;  ///< "numpy==2.2.6"
+  std::string marker;       ///< for which Pythons and machines, as requirement files say it; empty: all
+  std::vector<std::string> files;  ///< "FILE.whl SHA256"
+};
+/// Everything that the package index brings in for a requirement, closed under dependencies, the large ones
+/// first: installed as it stands here, whatever the index says later.
+struct WheelSet {
+  std::string id, of;  ///< of: "torch==2.13.0"
+  std::vector<LockedWheel> wheels;
+  std::vector<Citation> sources;
+  std::string file;
+};
+
 struct Recipe {
   std::vector<Component> components;  ///< sorted by id
   std::vector<Stack> stacks;          ///< sorted by rank, then id
   std::vector<Platform> platforms;    ///< sorted by rank, then id
   std::vector<Baseline> baselines;    ///< sorted by id
+  std::vector<WheelSet> wheel_sets;   ///< sorted by id
   const Component* component(std::string_view id) const;
   const Stack* stack(std::string_view id) const;
   const Platform* platform(std::string_view id) const;
+  const WheelSet* wheel_set(std::string_view of) const;
 };
 
 /// Everything that is wrong with data/, in file order; empty: `out` is complete. Names that conditions use
