@@ -110,6 +110,10 @@ bool was_begun(const JournalText& past, const std::string& digest) {
 
 }  // namespace
 
+std::string as_root(const std::string& command, const HostSituation& host) {
+  return (host.is_root ? "" : host.has_sudo ? "sudo " : "as root: ") + command;
+}
+
 std::string_view to_string(StepState s) {
   switch (s) {
     case StepState::satisfied:

@@ -21,7 +21,11 @@ struct HostSituation {
   std::string host_name;  ///< as Plan::host_name
   std::string container;  ///< runtime name; empty on a host
   bool is_root = false, has_systemd = false;
+  bool has_sudo = true;  ///< the program is there
 };
+/// The command as somebody has to give it who wants it done as root: itself, behind sudo, or "as root: ..."
+/// where there is no sudo.
+std::string as_root(const std::string& command, const HostSituation& host);
 
 /// Predicates answered from facts that are read anew after every refresh(). Calls are made by one thread at a
 /// time. `holds`: pass = true, fail = false with the reason, unknown = could not be told (never taken as

@@ -64,6 +64,12 @@ bool Executor::is_reboot(size_t i) const {
                      [](const Action& a) { return std::holds_alternative<Reboot>(a); });
 }
 
+// The command that goes on with this plan, whoever gives it: root's own prefix is another one than a user's.
+std::string Executor::again(const std::string& flags) const {
+  std::string prefix = plan_.prefix == "/opt/epready" ? "" : " --prefix " + plan_.prefix;
+  return "epready apply --resume" + prefix + flags;
+}
+
 Predicate Executor::at_mirror(Predicate p) const {
   for (auto& arg : p.args)
     if (contains(arg, "://")) arg = mirrored(arg, site_.options->mirrors);
@@ -96,11 +102,26 @@ void Executor::finish(size_t i, StepState state, std::string reason, std::string
   if (site_.progress) site_.progress->step_ended(r);
 }
 
-// What live facts say is there already needs nothing; memory of earlier runs is not asked.
+// Steps that an earlier run began and did not end well. Memory is never taken for a yes, but for a no it is:
+// a predicate cannot see everything (an initramfs that was not built any more, an environment without its
+// last files).
+std::set<std::string> Executor::cut_off() const {
+  std::set<std::string> out;
+  for (const auto& r : past_.records) {
+    std::string id = r.value("step", ""), s = r.value("s", "");
+    if (r["e"] == "act") out.insert(id);
+    if (r["e"] == "step" && (s == "done" || s == "satisfied")) out.erase(id);
+  }
+  return out;
+}
+
+// What live facts say is there already needs nothing, unless we broke off in the middle of it.
 void Executor::look_first() {
+  const auto cut = cut_off();
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
     const Step& step = plan_.steps[i];
     const auto& wanted = step.before.empty() ? step.after : step.before;
+    if (cut.count(step.id) && !is_reboot(i)) continue;
     if (!wanted.empty() && holds_all(wanted).verdict == Verdict::pass) finish(i, StepState::satisfied);
   }
 }
@@ -119,7 +140,7 @@ void Executor::refuse_what_is_elsewhere() {
       finish(i, StepState::elsewhere, "an image is not running: it boots with these settings",
              "on the booted host: epready verify -r 1");
     else if (step.needs_root && !site_.host.is_root)
-      finish(i, StepState::elsewhere, "needs root", "sudo epready apply");
+      finish(i, StepState::elsewhere, "needs root", as_root(again(), site_.host));
   }
 }
 
@@ -137,7 +158,7 @@ void Executor::ask_consent() {
     if (risk == Risk::reboot) continue;  // decided when its turn comes: then it is only said, nothing is lost
     for (const Step* s : asked)
       finish(index_[s->id], StepState::declined, fmt::format("no consent for {}", to_string(risk)),
-             "epready apply --yes=" + consent_words({risk}));
+             again(" --yes=" + consent_words({risk})));
   }
 }
 
@@ -166,9 +187,9 @@ void Executor::work() {
       if (journal_broken_ || stopped()) {
         if (journal_broken_)
           finish(i, StepState::failed, "the journal cannot be written, so nothing more was begun",
-                 "make room or make it writable, then: epready apply --resume");
+                 "make room or make it writable, then: " + again());
         else
-          finish(i, StepState::interrupted, "interrupted", "epready apply --resume");
+          finish(i, StepState::interrupted, "interrupted", again());
         started = true;
         continue;
       }
@@ -326,19 +347,19 @@ void Executor::run_reboot(size_t i) {
   if (!recorded) return finish(i, StepState::failed, recorded.error().text());
   if (!consent)
     return finish(i, StepState::reboot, "a reboot is needed, and it was left to you",
-                  "reboot when it suits, then: epready apply --resume");
+                  "reboot when it suits, then: " + again());
   Job job(site_, step);
   bool resumes = site_.host.has_systemd;
   if (resumes)
     if (auto r = write_resume_unit(job, consent_); !r)
       return finish(i, StepState::failed, r.error().text(), r.error().next);
   site_.say(resumes ? "rebooting now; the plan goes on by itself after the boot (epready status shows it)"
-                    : "rebooting now; afterwards run: epready apply --resume");
+                    : "rebooting now; afterwards run: " + again());
   if (auto r = run_actions(i, job); !r)
-    return finish(i, StepState::failed, r.error().text(), "reboot by hand, then: epready apply --resume");
+    return finish(i, StepState::failed, r.error().text(), "reboot by hand, then: " + again());
   report_.reboot_begun = true;
   finish(i, StepState::reboot, "the host is rebooting",
-         resumes ? "it goes on by itself; epready status" : "epready apply --resume");
+         resumes ? "it goes on by itself; epready status" : again());
 }
 
 ApplyReport Executor::run() {

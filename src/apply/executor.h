@@ -35,6 +35,8 @@ class Executor {
   void finish(size_t i, StepState state, std::string reason = {}, std::string next = {});
   bool stopped() const;
   bool is_reboot(size_t i) const;
+  std::set<std::string> cut_off() const;
+  std::string again(const std::string& flags = {}) const;
 
   const Plan& plan_;
   Site& site_;

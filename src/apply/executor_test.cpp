@@ -245,6 +245,17 @@ TEST_F(ExecutorTest, MalformedPlansAreRefused) {
   EXPECT_NE(refused().text().find("sane prefix"), std::string::npos);
 }
 
+TEST_F(ExecutorTest, WhatBrokeOffInTheMiddleIsDoneAgainThoughFactsLookRight) {
+  plan.steps = {step("s", {WriteFile{"/etc/first", "1"}, WriteFile{"/etc/second/x", "2"}})};
+  plan.steps[0].before = plan.steps[0].after = {{"exists", {"/etc/first"}}};
+  put("/etc/second", "a file where a folder is wanted");
+  EXPECT_EQ(state(apply(), "s"), StepState::failed);
+  std::filesystem::remove(root + "/etc/second");
+  EXPECT_EQ(state(apply(), "s"), StepState::done);
+  EXPECT_EQ(slurp(root + "/etc/second/x"), "2");
+  EXPECT_EQ(state(apply(), "s"), StepState::satisfied);
+}
+
 TEST_F(ExecutorTest, ContainerLeavesHostStepsToTheHost) {
   world->host.container = "docker";
   plan.steps = {step("k", {WriteFile{"/etc/k", "k"}}), step("u", {WriteFile{"/etc/u", "u"}})};
@@ -262,7 +273,11 @@ TEST_F(ExecutorTest, WithoutRootRootStepsSaySo) {
   plan.steps[0].needs_root = true;
   auto r = apply();
   EXPECT_EQ(state(r, "r"), StepState::elsewhere);
-  EXPECT_NE(reason(r, "r").find("sudo"), std::string::npos);
+  EXPECT_NE(reason(r, "r").find("sudo epready apply --resume"), std::string::npos);
+  world->host.has_sudo = false;
+  r = apply();
+  EXPECT_EQ(reason(r, "r").find("sudo"), std::string::npos);
+  EXPECT_NE(reason(r, "r").find("as root: epready apply --resume"), std::string::npos);
 }
 
 // One call may bring what later steps want: they are asked again when their turn comes, and do nothing.

@@ -195,9 +195,11 @@ Failure os_failure(std::string what, const std::string& path, int err) {
         "image";
   }
   if (err == EACCES || err == EPERM) {
-    kind = ErrorKind::unreadable;
-    next =
-        geteuid() == 0 ? "the file system or a security module refuses root: see dmesg" : "run it with sudo";
+    bool root = geteuid() == 0, sudo = access("/usr/bin/sudo", X_OK) == 0;
+    kind = root ? ErrorKind::unreadable : ErrorKind::unsupported;
+    next = root   ? "the file system or a security module refuses root: see dmesg"
+           : sudo ? "run it with sudo"
+                  : "run it as root (there is no sudo here)";
   }
   if (err == ENOENT) kind = ErrorKind::absent;
   return fail(kind, std::move(what), path, std::strerror(err), std::move(next));

@@ -44,7 +44,10 @@ std::vector<Finding> why_option_not_live(const Facts& facts, const std::string& 
     f.cause =
         "The files ask for it, but the module is loaded from the initramfs, which was built before they "
         "changed.";
-    f.fix = {"sudo " + refresh, "sudo reboot"};
+    HostSituation who;
+    who.is_root = facts.user.is_root.value_or(false);
+    who.has_sudo = facts.user.has_sudo.value_or(true);
+    f.fix = {as_root(refresh, who), as_root("reboot", who)};
     f.evidence.push_back({image.where, 0, "holds the module " + module});
   } else {
     f.cause =
@@ -70,6 +73,7 @@ class LiveWorld : public World {
     s.boot_id = f.os.boot_id.value_or("");
     s.host_name = f.os.hostname.value_or("");
     s.is_root = geteuid() == 0;
+    s.has_sudo = f.user.has_sudo.value_or(true);
     s.has_systemd = root_ == "/" && host_->exists("/run/systemd/system");
     if (f.container.runtime.ok() && *f.container.runtime != "none") s.container = *f.container.runtime;
     return s;

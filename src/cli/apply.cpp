@@ -19,8 +19,10 @@ Result<Plan> plan_of_file(const std::string& path) {
   if (!file) return fail(ErrorKind::absent, "no such plan file", path, "", "write one: epready plan -o FILE");
   std::string text((std::istreambuf_iterator<char>(file)), {});
   auto plan = plan_from_json(text);
-  if (!plan) return add_context(plan.error(), "while reading the plan " + path);
-  return plan;
+  if (plan) return plan;
+  Error e = plan.error();
+  if (e.kind == ErrorKind::malformed) e.kind = ErrorKind::usage;  // half a file, or something else
+  return add_context(std::move(e), "while reading the plan " + path);
 }
 
 class Apply : public Command {

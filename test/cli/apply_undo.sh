@@ -16,7 +16,7 @@ cat >plan.json <<JSON
    "actions": [{"do": "write-file", "path": "$scratch/etc/k", "content": "k", "mode": 420}]}]}
 JSON
 run 3 apply plan.json                       # nobody to ask: the step that needs consent stays undone
-out_has "no consent"; out_has "next: epready apply --yes=packages"
+out_has "no consent"; out_has "next: epready apply --resume --prefix"; out_has "--yes=packages"
 [ "$(cat etc/kept)" = new ] || die "file was not written"
 [ ! -e etc/k ] || die "a step without consent ran"
 run 3 status --prefix "$scratch/prefix"; out_has "not agreed to"
@@ -37,3 +37,5 @@ run 2 apply plan.json --yes=kernle; err_has "kernle"
 run 3 apply no-such.json; err_has "no such plan file"
 sed "s/\"$host\"/\"other-host\"/" plan.json >other.json; run 2 apply other.json; err_has "another host"
 sed 's/epready-plan-1/epready-plan-9/' plan.json >v9.json; run 2 apply v9.json; err_has "epready-plan-9"
+head -c 700 plan.json >half.json; run 2 apply half.json; err_has "not JSON"; err_has "next: epready plan -o FILE"
+[ ! -e prefix ] || die "a refused plan left something behind"
