@@ -37,6 +37,9 @@ run 1 doctor --problems-dir own own.log; err_has "site.bad.toml"
 run 0 explain site.own --problems-dir own
 run 2 explain nvshmem.qp-layuot; err_has "nvshmem.qp-layout"
 run 0 explain nvshmem.qp-layout --lang zh
+run 0 explain lim.memlock; out_has "verify -r 1"
+run 0 explain ptxas-blackwell --json; json "d['code'] == 'ptxas-blackwell' and d['rule'] and d['source']"
+run 2 problems nosuch; err_has nosuch
 run 0 problems gid; out_has init.roce-gid
 
 # A growing log: speaks when the line comes, ends on SIGINT with what it found.
