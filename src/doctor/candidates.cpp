@@ -22,7 +22,7 @@ constexpr Weigh kWeigh;
 
 bool signature_counts(const Case& c, const Problem& p, const LogEvidence::OfProblem& seen, size_t i) {
   const Signature& s = p.signatures[i];
-  if (seen.signatures[i].count == 0) return false;
+  if (seen.signatures[i].count < s.times) return false;
   if (judge_all(s.only_if, c.observed) != Truth::yes) return false;
   for (size_t k = 0; k < s.with.size(); ++k) {
     const int64_t gap = seen.gap[i][k];
@@ -52,6 +52,9 @@ void collect_lines(const Case& c, Candidate& cand, const LogEvidence::OfProblem&
     ++(p.signatures[i].decisive ? cand.decisive : cand.supporting);
     if (!cand.first.known() || earlier(s.first.front().place, cand.first)) cand.first = s.first.front().place;
     if (!cand.last.known() || earlier(cand.last, s.last)) cand.last = s.last;
+    if (p.signatures[i].decisive &&
+        (!cand.first_decisive.known() || earlier(s.first.front().place, cand.first_decisive)))
+      cand.first_decisive = s.first.front().place;
   }
 }
 
@@ -82,8 +85,10 @@ void apply_conditions(const Case& c, Candidate& cand, const LogEvidence::OfProbl
   for (const FactCondition& e : p.exclude) {
     const auto v = e.judge(c.observed);
     // Words of prose ("on InfiniBand it works") do not silence a line that names the cause.
-    const bool hearsay = v.by && v.by->trust == Trust::mentioned && cand.decisive > 0;
-    if (v.truth == Truth::yes && !hearsay) {
+    // Nor does a fact that another host or an earlier run of the same paste gainsays.
+    const bool weak =
+        v.by && cand.decisive > 0 && (v.by->trust == Trust::mentioned || e.contested(c.observed));
+    if (v.truth == Truth::yes && !weak) {
       cand.ruled_out_by = v.by ? std::string(v.fact) + " = " + v.by->value : e.text();
       return;
     }

@@ -28,7 +28,8 @@ struct Candidate {
   std::vector<std::pair<std::string, const Observation*>> conditions;  ///< true ones, for evidence
   double confidence = 0;
   Severity severity = Severity::fail;
-  Place first, last;
+  Place first, last;           ///< of the lines that speak for it
+  Place first_decisive;        ///< of those that name the cause
   std::vector<LineKey> lines;  ///< where its lines stand
   std::string ruled_out_by;    ///< not empty: it is not this
 };

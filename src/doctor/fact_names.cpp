@@ -68,6 +68,8 @@ const std::vector<FactName>& fact_names() {
       {"nic.count", number, {"RDMA devices", "RDMA 设备数"}},
       {"nic.active", number, {"active RDMA devices", "活动的 RDMA 设备数"}},
       {"nic.down", number, {"RDMA devices that are down", "未激活的 RDMA 设备数"}},
+      {"nic.traffic", text, {"bytes sent by a NIC", "网卡发送字节"}},
+      {"nic.idle_percent", number, {"NICs in a hundred that carry nothing", "无流量网卡百分比"}},
       {"link_layer", text, {"link layer", "链路层"}},
       {"gid.index", number, {"GID index in force", "所用 GID 索引"}},
       {"gid.recommended", number, {"usable GID index", "可用的 GID 索引"}},

@@ -275,24 +275,12 @@ class Filler {
     if (auto v = stamp("arch"); !v.empty()) archs(v, where);
   }
 
-  /// Binary code of an architecture runs on the later ones of the same major number, that of a letter ("90a")
-  /// on its own only.
   void archs(const std::string& list, const Evidence& where) {
     o_.add("deepep.archs", list, where);
-    static const re2::RE2 kOne(R"((\d+)(?:\.(\d))?([af]?)(\+PTX)?)");
     bool fits_all = !f_.gpus.empty();
     for (const Gpu& g : f_.gpus) {
       if (!g.compute_capability.ok()) return;
-      const int wanted = *g.compute_capability;
-      bool fits = false;
-      std::string number, minor, letter, ptx;
-      for (re2::StringPiece rest(list);
-           re2::RE2::FindAndConsume(&rest, kOne, &number, &minor, &letter, &ptx);) {
-        const auto n = int(parse_int(number + minor).value_or(0));
-        fits |= n == wanted || (letter != "a" && n / 10 == wanted / 10 && n <= wanted) ||
-                (!ptx.empty() && n <= wanted);
-      }
-      fits_all &= fits;
+      fits_all &= archs_serve(list, *g.compute_capability);
     }
     if (!f_.gpus.empty()) o_.add("deepep.arch_ok", fits_all ? "true" : "false", where);
   }

@@ -29,9 +29,9 @@ bool better(const Candidate& a, const Candidate& b) {
 bool explains(const Candidate& strong, const Candidate& weak) {
   const auto& list = strong.problem->after_effects;
   const bool named = std::find(list.begin(), list.end(), weak.problem->kind) != list.end();
-  if (named && (weak.decisive == 0 || !strong.first.known() || !earlier(weak.first, strong.first)))
-    return true;
-  if (weak.decisive > 0 || weak.hits.empty()) return false;
+  const Place& cause = strong.decisive > 0 ? strong.first_decisive : strong.first;
+  if (named && (weak.decisive == 0 || !cause.known() || !earlier(weak.first_decisive, cause))) return true;
+  if ((weak.decisive > 0 && !named) || weak.hits.empty()) return false;
   return std::all_of(weak.lines.begin(), weak.lines.end(), [&](const LineKey& k) {
     return std::find(strong.lines.begin(), strong.lines.end(), k) != strong.lines.end();
   });

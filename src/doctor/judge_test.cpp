@@ -208,5 +208,19 @@ TEST_F(JudgeTest, HearsayDoesNotSilenceALineThatNamesTheCause) {
   EXPECT_EQ(kinds(look("link_layer: InfiniBand\nRuntimeError: the broken thing\n")), "");
 }
 
+TEST_F(JudgeTest, ALineThatMustBeSeenManyTimes) {
+  add(problem("a.many", signature("took the first NIC", "times = 4\nweight = \"decisive\"")));
+  EXPECT_EQ(kinds(look("took the first NIC\ntook the first NIC\ntook the first NIC\n")), "");
+  EXPECT_EQ(kinds(look("took the first NIC\ntook the first NIC\ntook the first NIC\ntook the first NIC\n")),
+            "a.many");
+}
+
+TEST_F(JudgeTest, AContestedFactDoesNotSilenceALineThatNamesTheCause) {
+  add(problem("a.absent", signature("memory refused"), "exclude = [\"kernel.peermem == true\"]"));
+  EXPECT_EQ(kinds(look("memory refused\nnvidia_peermem 16384 0\n")), "");
+  EXPECT_EQ(kinds(look("memory refused\nlsmod | grep nvidia_peermem\n\nnvidia_peermem 16384 0\n")),
+            "a.absent");
+}
+
 }  // namespace
 }  // namespace ep

@@ -162,6 +162,24 @@ FactCondition::Verdict FactCondition::judge(const Observed& observed) const {
   return v;
 }
 
+bool FactCondition::contested(const Observed& observed) const {
+  bool yes = false, no = false;
+  for (const Term& t : any_) {
+    const auto* list = observed.all(t.fact);
+    if (!list) continue;
+    for (const Observation& o : *list) {
+      if (o.trust == Trust::mentioned) continue;
+      Observed alone;
+      alone.add(t.fact, o.value, {}, o.trust);
+      const Observation* by = nullptr;
+      const Truth truth = judge_term(t, alone, &by);
+      yes |= truth == Truth::yes;
+      no |= truth == Truth::no;
+    }
+  }
+  return yes && no;
+}
+
 Truth judge_all(const std::vector<FactCondition>& conditions, const Observed& observed) {
   Truth all = Truth::yes;
   for (const FactCondition& c : conditions) {

@@ -58,6 +58,8 @@ class FactCondition {
     std::string_view fact;            ///< the first alternative's fact, for "observe this"
   };
   Verdict judge(const Observed& observed) const;
+  /// More than hearsay says so and more than hearsay says the opposite: two hosts, two copies, two runs.
+  bool contested(const Observed& observed) const;
   const std::string& text() const { return text_; }
 
  private:

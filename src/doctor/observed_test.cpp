@@ -62,5 +62,17 @@ TEST(FactCondition, RefusesUnknownWordsWithTheNearest) {
   EXPECT_FALSE(FactCondition::parse("").has_value());
 }
 
+TEST(FactCondition, ContestedWhenMoreThanHearsaySaysBoth) {
+  const auto peermem = FactCondition::parse("kernel.peermem == true");
+  ASSERT_TRUE(peermem.has_value());
+  Observed o;
+  o.add("kernel.peermem", "true", {}, Trust::running);
+  EXPECT_FALSE(peermem->contested(o));
+  o.add("kernel.peermem", "false", {}, Trust::mentioned);
+  EXPECT_FALSE(peermem->contested(o));
+  o.add("kernel.peermem", "false", {}, Trust::running);
+  EXPECT_TRUE(peermem->contested(o));
+}
+
 }  // namespace
 }  // namespace ep

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "doctor/literal_scan.h"
+#include "doctor/rank.h"
 #include "recipe/toml.h"
 
 namespace ep {
@@ -14,7 +15,10 @@ bool LinePattern::matches_beside(size_t known, std::string_view line) const {
   for (size_t i = 0; i < literals.size(); ++i)
     if (i != known && !(ignore_case ? icontains(line, literals[i]) : contains(line, literals[i])))
       return false;
-  return !regex || re2::RE2::PartialMatch(line, *regex);
+  if (!regex || re2::RE2::PartialMatch(line, *regex)) return true;
+  if (!contains(regex_text, "^")) return false;
+  const std::string_view plain = past_prefix(line);
+  return plain.size() < line.size() && re2::RE2::PartialMatch(plain, *regex);
 }
 
 size_t LinePattern::anchor() const {
@@ -121,6 +125,7 @@ void read_patterns(TomlReader& r, Problem& p, std::vector<Error>& errors) {
     sig.id = s.text("id");
     sig.with = s.strings("with");
     sig.within = int(s.integer("within"));
+    sig.times = std::max(1, int(s.integer("times")));
     sig.only_if = conditions(s, "if");
     s.finish();
     p.signatures.push_back(std::move(sig));

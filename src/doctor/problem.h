@@ -42,6 +42,7 @@ struct Signature {
   std::string id;
   std::vector<std::string> with;
   int within = 0;  ///< lines; 0 = anywhere
+  int times = 1;   ///< counts only when so many lines match
   std::vector<FactCondition> only_if;
   int line_in_file = 0;
 };

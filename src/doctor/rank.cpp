@@ -55,6 +55,18 @@ LineTag line_tag(std::string_view line) {
   return tag;
 }
 
+std::string_view past_prefix(std::string_view line) {
+  static const re2::RE2 kPrefix(
+      R"((?:\s+|>|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?(?: (?:stdout|stderr) [FP])?\s)"
+      R"(|(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) +\d{1,2} \d\d:\d\d:\d\d \S+ [^\s:]+:\s)"
+      R"(|\[(?:rank ?|default)?\d+(?:,\d+)?\](?:<\w+>)?:?|\[pod/[^\]]+\]|\((?:[\w ]+ )?pid=\d+[^)]*\))"
+      R"(|\d{1,4}:\s|[a-z][\w.-]*\d[\w.-]*:\s|[\w.-]{1,60}\s+\|\s|#\d+ \d+\.\d+\s))");
+  re2::StringPiece rest(line.data(), line.size());
+  for (int i = 0; i < 6 && re2::RE2::Consume(&rest, kPrefix); ++i) {
+  }
+  return {rest.data(), rest.size()};
+}
+
 double line_time(std::string_view line) {
   static const re2::RE2 kIso(R"((\d{4})[-/](\d\d)[-/](\d\d)[ T](\d\d):(\d\d):(\d\d(?:[.,]\d+)?))");
   static const re2::RE2 kShort(R"(\b(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d(?:[.,]\d+)?))");

@@ -16,6 +16,10 @@ struct LineTag {
 
 LineTag line_tag(std::string_view line);
 
+/// The line behind what launchers, loggers and shells put in front: ranks, time stamps, journald and
+/// container prefixes, quote marks, blanks. Generous: only for patterns that want the beginning of a line.
+std::string_view past_prefix(std::string_view line);
+
 /// Seconds; absolute forms (dates) count from 1970 as if UTC, missing years are the year 2000. Not a number
 /// when there is no time stamp in the first 160 bytes.
 double line_time(std::string_view line);

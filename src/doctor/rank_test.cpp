@@ -25,5 +25,15 @@ TEST(LineTime, OrdersEventsOfUsualForms) {
   EXPECT_TRUE(std::isnan(line_time("no time here")));
 }
 
+TEST(PastPrefix, TakesWhatLaunchersAndLoggersPutInFront) {
+  for (const char* prefix :
+       {"[rank3]: ", "[1,3]<stderr>:", "11: ", "node7: ", "(EngineCore_DP0 pid=42) ", "> ", "    ",
+        "worker-1  | ", "Nov 30 12:41:07 node7 vllm[42]: ", "2026-11-30T12:41:07.12Z ",
+        "2026-11-30T12:41:07Z stderr F ", "#14 128.4 ", "[pod/decode-0/worker] ", "node7: [rank3]: "})
+    EXPECT_EQ(past_prefix(std::string(prefix) + "NVreg_X=1"), "NVreg_X=1") << prefix;
+  EXPECT_EQ(past_prefix("options nvidia NVreg_X=1"), "options nvidia NVreg_X=1");
+  EXPECT_EQ(past_prefix(""), "");
+}
+
 }  // namespace
 }  // namespace ep

@@ -87,23 +87,14 @@ const char* const kSoft[] = {
     " failed",   "Failed ",   "Failed:", "error:",           "Error:",        "ERROR: ",      "ERROR ",
     "NCCL WARN", "timed out", "timeout", "cannot ",          "Cannot ",       "No such file", "not found",
     "Unable to", "unable to", "Killed",  "Invalid argument", "not permitted", "WARN: "};
-const char* const kRunSuccess[] = {"GB/s (RDMA)",
-                                   "GB/s (NVL)",
-                                   "GB/s (SO)",
-                                   "Dispatch + combine bandwidth",
-                                   "Avg bus bandwidth",
-                                   "Application startup complete",
-                                   "Uvicorn running on",
-                                   "fired up and ready to roll",
-                                   "Combine=PASSED",
-                                   "Avg generation throughput",
-                                   "Decode batch.",
-                                   "200 OK",
-                                   "| lm loss:",
-                                   "lm loss: ",
-                                   "[testing] Running with",
-                                   "All tests passed",
-                                   "all tests passed"};
+const char* const kRunSuccess[] = {"GB/s (RDMA)",        "GB/s (NVL)",
+                                   "GB/s (SO)",          "Dispatch + combine bandwidth",
+                                   "Avg bus bandwidth",  "Application startup complete",
+                                   "Uvicorn running on", "fired up and ready to roll",
+                                   "Combine=PASSED",     "Avg generation throughput",
+                                   "Decode batch.",      "| lm loss:",
+                                   "lm loss: ",          "[testing] Running with",
+                                   "All tests passed",   "all tests passed"};
 // Signs of life that prove less: they excuse hints, not lines that name a cause.
 const char* const kAlive[] = {"Init COMPLETE",
                               "Connected all rings",
@@ -115,9 +106,10 @@ const char* const kAlive[] = {"Init COMPLETE",
 const char* const kBuildSuccess[] = {"Successfully installed", "Successfully built",
                                      "Finished processing dependencies", "DeepEP OK", "[100%] Built target"};
 
-LinePattern literal_pattern(const char* text) {
+LinePattern literal_pattern(const char* text, const char* beside = nullptr) {
   LinePattern p;
   p.literals = {text};
+  if (beside) p.literals.emplace_back(beside);
   return p;
 }
 
@@ -149,6 +141,7 @@ class Collector {
     for (const char* t : kHard) add_mark(t, &out_.hard_errors);
     for (const char* t : kSoft) add_mark(t, &out_.soft_errors);
     for (const char* t : kRunSuccess) add_mark(t, &out_.run_success);
+    add_mark("200 OK", &out_.run_success, "POST ");  // a probe of /health proves less
     for (const char* t : kAlive) add_mark(t, &out_.alive);
     for (const char* t : kBuildSuccess) add_mark(t, &out_.build_success);
     add_mark("via NET/", &channels_);
@@ -185,8 +178,8 @@ class Collector {
     patterns_.push_back(s);
     targets_.push_back(t);
   }
-  void add_mark(const char* text, Sightings* into) {
-    marks_.push_back(literal_pattern(text));
+  void add_mark(const char* text, Sightings* into, const char* beside = nullptr) {
+    marks_.push_back(literal_pattern(text, beside));
     add(&marks_.back(), {Target::mark, 0, 0, into});
   }
 

@@ -3,10 +3,10 @@
 #include <re2/re2.h>
 
 #include <algorithm>
-#include <set>
+#include <cmath>
 
 #include "base/text.h"
-#include "base/version.h"
+#include "doctor/rank.h"
 
 namespace ep {
 
@@ -31,11 +31,26 @@ struct Row {
 // version.
 #define PIP(name) "(?i)(?:^|[^\\w.-])" name "(?:-|==|@|\\s+|\\s*\\()" V
 
+// `name = "X"` of a lock file or `Name: X` of pip show, the version on the following line; `pip show X |
+// grep`.
+#define LOCKED(literal, name, fact)                                            \
+  {literal,                                                                    \
+   "(?i)(?:name\\s?[=:]\\s?[\"']?|pip3? show )" name "\\b[\"']?\\s*(?:$|\\|)", \
+   fact,                                                                       \
+   Trust::installed,                                                           \
+   "",                                                                         \
+   0,                                                                          \
+   "(?i)^(?:\\S+:)?version\\s?[=:]\\s?[\"']?v?(\\d+\\.\\d+(?:\\.\\d+)*)"},
+// What a shell shows behind a command that printed nothing, or a word for it.
+constexpr const char* kNothing =
+    R"((?i)^\s*$|^\S*[#$%]\s|^\S+@\S+|^\S+ [#$%] |^0\s*$|^\(?(?:nothing|empty|no output|none|not loaded|missing)\b)";
+
 const Row kRows[] = {
     // NVSHMEM
     {"NVSHMEM v", "NVSHMEM " V, "nvshmem.version", Trust::running},
     {"nvshmem", PIP("nvidia[-_]nvshmem[-_]cu1[1-9]"), "nvshmem.version"},
-    {"nvshmem", R"((?i)libnvshmem-linux-\w+-)" V, "nvshmem.version"},
+    LOCKED("nvshmem", "nvidia-nvshmem-cu1[1-9]", "nvshmem.version"){
+        "nvshmem", R"((?i)libnvshmem-linux-\w+-)" V, "nvshmem.version"},
     {"nvshmem_host.so.", R"(libnvshmem_host\.so\.(\d+\.\d+\.\d+))", "nvshmem.host_version"},
     {"nvshmem_host.so.", R"(libnvshmem_host\.so\.(\d+\.\d+\.\d+))", "nvshmem.version"},
     {"device library version", R"((?i)device library version[ (:=v]*(\d+\.\d+\.\d+))",
@@ -60,7 +75,9 @@ const Row kRows[] = {
     {"is using nccl==", R"(is using nccl==)" V, "nccl.version", Trust::running},
     {"nvidia", PIP("nvidia[-_]nccl[-_]cu1[1-9]"), "nccl.wheel_version"},
     {"nvidia", PIP("nvidia[-_]nccl[-_]cu1[1-9]"), "nccl.version"},
-    {"but you have nvidia-nccl", R"(but you have nvidia-nccl-cu1\d )" V, "nccl.version"},
+    LOCKED("nvidia", "nvidia-nccl-cu1[1-9]", "nccl.wheel_version")
+        LOCKED("nvidia", "nvidia-nccl-cu1[1-9]", "nccl.version"){
+            "but you have nvidia-nccl", R"(but you have nvidia-nccl-cu1\d )" V, "nccl.version"},
     {"libnccl", R"(libnccl\.so\.(\d+\.\d+\.\d+))", "nccl.version", Trust::mentioned},
     {"libnccl2", R"(libnccl2(?::\w+)?\s+)" V, "nccl.version"},
     {"NCCL_VERSION", R"(NCCL_VERSION["']?\s*[=:]\s*["']?v?(\d+\.\d+\.\d+))", "nccl.version",
@@ -89,6 +106,21 @@ const Row kRows[] = {
     {"RegistryDwords:", R"x(\bRegistryDwords:\s*"")x", "driver.peer_mapping_override", Trust::running,
      "false"},
     {"nvidia_peermem", R"(\bnvidia_peermem\s+\d{3,}\s+\d+)", "kernel.peermem", Trust::running, "true"},
+    // The users that lsmod names behind nvidia: with peermem, or all of them and not peermem.
+    {"nvidia_peermem", R"(\bnvidia\s+\d{5,}\s+\d+\s+\S*nvidia_peermem)", "kernel.peermem", Trust::running,
+     "true"},
+    {"nvidia_uvm",
+     R"(\bnvidia\s+\d{5,}\s+\d+\s+(?:(?:nvidia_(?:uvm|modeset|drm|fs|cspmu)|gdrdrv)[, ]*)+)"
+     R"((?:Live.*)?$)",
+     "kernel.peermem", Trust::running, "false"},
+    {"peermem", R"((?i)lsmod\b.*\bgrep\b[^|]*peermem['"]?\s*(?:$|\|\||;))", "kernel.peermem", Trust::running,
+     "false", 0, kNothing},
+    {"gdrdrv", R"((?i)lsmod\b.*\bgrep\b[^|]*gdrdrv['"]?\s*(?:$|\|\||;))", "kernel.gdrdrv", Trust::running,
+     "false", 0, kNothing},
+    {"/sys/module/nvidia_peermem", R"(/sys/module/nvidia_peermem\S*: No such file)", "kernel.peermem",
+     Trust::running, "false"},
+    {"/sys/module/gdrdrv", R"(/sys/module/gdrdrv\S*: No such file)", "kernel.gdrdrv", Trust::running,
+     "false"},
     {"nv_peer_mem", R"(\bnv_peer_mem\s+\d{3,}\s+\d+)", "kernel.peermem_legacy", Trust::running, "true"},
     {"gdrdrv ", R"(\bgdrdrv\s+\d{3,}\s+\d+)", "kernel.gdrdrv", Trust::running, "true"},
     {"/dev/gdrdrv", R"(\bc[rwx-]{9}\S* .*/dev/gdrdrv)", "kernel.gdrdrv_device", Trust::running, "true"},
@@ -110,6 +142,8 @@ const Row kRows[] = {
      kGiB},
     {"/dev/shm", R"(\b(?:shm|tmpfs)\s+([\d.]+)M\s.*\s/dev/shm)", "limits.shm_bytes", Trust::running, "",
      1048576},
+    {"/dev/infiniband", R"((?i)(?:cannot access|cannot open|stat) '?/dev/infiniband\S*: No such file)",
+     "container.infiniband", Trust::running, "false"},
     {"nvidia-fabricmanager", R"(nvidia-fabricmanager\S*\s.*\b(inactive|failed|not-found)\b)",
      "driver.fabric_manager", Trust::running},
     {"fabricmanager", R"((?i)fabric ?manager version(?: is)?:?\s*(\d{3}\.\d+(?:\.\d+)?))",
@@ -118,6 +152,9 @@ const Row kRows[] = {
     {"deep_ep", PIP("deep[_-]ep") R"((?:\+\w+)?)", "deepep.version"},
     {"deep_ep", R"(deep_ep[- =]+\d+\.\d+\.\d+\+([0-9a-f]{7,40}))", "deepep.commit"},
     {"deep-ep", PIP("deep[_-]ep"), "deepep.version"},
+    LOCKED("deep_ep", "deep[-_]ep", "deepep.version") LOCKED("deep-ep", "deep[-_]ep", "deepep.version"){
+        "DeepEP", R"((?i)DeepEP(?:\.git)?@([0-9a-f]{7,40})\b)", "deepep.commit"},
+    {".cubin", R"(\bsm_(\d{2,3}[af]?)\.cubin)", "deepep.archs", Trust::running},
     {"deep_ep_cpp", R"(deep_ep_cpp[.\w-]*)", "deepep.generation", Trust::installed, "v1"},
     {"deep_ep/_C", R"(deep_ep/_C)", "deepep.generation", Trust::installed, "v2"},
     {"ElasticBuffer", R"(\bElasticBuffer\b)", "deepep.generation", Trust::mentioned, "v2"},
@@ -145,7 +182,8 @@ const Row kRows[] = {
     // Devices
     {"NVIDIA ", R"(NVIDIA ((?:GB?|B|H|A|L|RTX )[A-Z]*[ ]?[0-9]{2,4}[\w-]*(?: ?NVL| SXM\d?| PCIe)?))",
      "gpu.model", Trust::running},
-    {"compute_cap", R"(compute_cap\D*(\d+)\.\d)", "gpu.compute_capability", Trust::mentioned, "", 10},
+    {"compute_cap", R"(compute_cap\D*(\d+\.\d))", "gpu.compute_capability", Trust::running, "", 10},
+    {"NVIDIA ", R"(NVIDIA [\w ]+, (1?\d\.\d)\s*$)", "gpu.compute_capability", Trust::running, "", 10},
     {"link_layer", R"(link_layer:?\s+(Ethernet|InfiniBand|Unspecified))", "link_layer", Trust::running},
     {"Link layer", R"((?i)link layer:?\s+(Ethernet|InfiniBand|Unspecified))", "link_layer", Trust::running},
     {":1/RoCE", R"(:1/RoCE)", "link_layer", Trust::running, "Ethernet"},
@@ -165,6 +203,8 @@ const Row kRows[] = {
     // Launch
     {"nNodes", R"(nNodes (\d+))", "nodes", Trust::running},
     {"nnodes", R"((?i)--nnodes?[ =](\d+))", "nodes", Trust::running},
+    {"WORLD_SIZE", R"(\bWORLD_SIZE=(\d{1,3})\s.*\btest_(?:internode|low_latency|intranode|ep)\.py)", "nodes"},
+    {"--nodes", R"(--nodes[ =](\d+)\b)", "nodes"},
     {"nranks", R"((?i)\bnranks (\d+))", "ranks", Trust::running},
     {"localRanks", R"(localRanks (\d+))", "local_ranks", Trust::running},
     {"world_size", R"(world_size[=: ]+(\d+))", "ranks", Trust::installed},
@@ -210,6 +250,12 @@ const Row kHeadRows[] = {
      R"(\b((?:GB200|GB300|GH200|GB10|B200|B300|H100|H200|H800|H20|A100|A800|L20|L40S?|A6000)(?:-\w+)?)\b)",
      "gpu.model", Trust::mentioned},
     {"", PIP("torch"), "torch.version"},
+    {"", R"((?i)\bgb200[-_][\w.-]*\d:\d+:\d+|\bNVL72\b)", "gpu.model", Trust::mentioned, "GB200"},
+    {"", R"((?i)\bgb300[-_][\w.-]*\d:\d+:\d+)", "gpu.model", Trust::mentioned, "GB300"},
+    {"", R"(\bGPU\d+\s+(?:(?:X|OK|CNS|TNS|GNS|NS)\s+)*(?:CNS|TNS|GNS|NS)\b)", "gpu.p2p", Trust::running,
+     "false"},
+    {"", R"(\b((?:mlx5_|roce|ibp)\w*(?:/ports/\d/counters/port_xmit_data|\s+port_xmit_data)?[\s:=]+\d+)\s*$)",
+     "nic.traffic", Trust::running},
     {"", R"((?i)\btorch(?:==|[-:\s]+)(\d+\.\d+\.\d+\+cu\d+))", "torch.version"},
     {"", PIP("vllm"), "vllm.version"},
     {"", PIP("sglang"), "sglang.version"},
@@ -226,7 +272,7 @@ const Row kHeadRows[] = {
      "nodes", Trust::mentioned},
     {"", R"((?i)\b(\d{1,3}) ?[x×*] ?8 ?(?:[x×*] ?)?(?:NVIDIA )?(?:GB?|B|H|A)\d{2,3})", "nodes",
      Trust::mentioned},
-    {"", R"((?i)\bsingle[- ]node\b)", "nodes", Trust::mentioned, "1"},
+    {"", R"((?i)\b(?:single|one)[- ]node\b)", "nodes", Trust::mentioned, "1"},
     {"", R"((?i)\b(?:two|both|multi(?:ple)?)[- ]?(?:nodes?|machines|hosts|servers)\b)", "nodes",
      Trust::mentioned, "2"},
     {"", R"((?i)\bfour[- ](?:nodes?|machines|hosts|servers)\b)", "nodes", Trust::mentioned, "4"},
@@ -267,34 +313,6 @@ FactPattern make(const Row& r) {
   return f;
 }
 
-int capability(std::string_view model) {
-  const std::pair<std::string_view, int> kModels[] = {
-      {"GB300", 103}, {"B300", 103}, {"GB200", 100}, {"B200", 100}, {"GH200", 90}, {"GB10", 121},
-      {"H100", 90},   {"H200", 90},  {"H800", 90},   {"H20", 90},   {"A100", 80},  {"A800", 80},
-      {"A6000", 86},  {"L40", 89},   {"L20", 89},    {"L4", 89}};
-  for (const auto& [name, cc] : kModels)
-    if (contains(model, name)) return cc;
-  return 0;
-}
-
-std::string driver_of(std::string_view device) {
-  const std::pair<std::string_view, std::string_view> kPrefixes[] = {
-      {"mlx5", "mlx5_core"}, {"erdma", "erdma"},     {"rdmap", "efa"},
-      {"efa", "efa"},        {"bnxt_re", "bnxt_re"}, {"irdma", "irdma"}};
-  for (const auto& [prefix, driver] : kPrefixes)
-    if (starts_with(device, prefix)) return std::string(driver);
-  return {};
-}
-
-size_t distinct(const Observed& o, std::initializer_list<std::string_view> facts) {
-  std::set<std::string> values;
-  for (auto f : facts)
-    if (const auto* list = o.all(f))
-      for (const auto& one : *list)
-        if (one.trust != Trust::mentioned) values.insert(one.value);
-  return values.size();
-}
-
 }  // namespace
 
 const std::vector<FactPattern>& fact_patterns() {
@@ -316,9 +334,11 @@ void read_text_fact(const FactPattern& row, std::string_view line, std::string_v
                     const Evidence& where, Observed& observed) {
   const re2::RE2& re = *row.pattern.regex;
   std::string below;
-  if (row.next && !(row.value.empty() ? re2::RE2::PartialMatch(next, *row.next, &below)
-                                      : re2::RE2::PartialMatch(next, *row.next)))
-    return;
+  const auto follows = [&](std::string_view text) {
+    return row.value.empty() ? re2::RE2::PartialMatch(text, *row.next, &below)
+                             : re2::RE2::PartialMatch(text, *row.next);
+  };
+  if (row.next && !follows(next) && !follows(past_prefix(next))) return;
   if (row.fact.empty()) {  // environment: all assignments of the line
     std::string_view rest = line;
     std::string name, a, b, c;
@@ -338,6 +358,13 @@ void read_text_fact(const FactPattern& row, std::string_view line, std::string_v
     }
     return;
   }
+  // A version that is going away, or one that a package asks for, is not the one that is there.
+  if (contains(row.fact, "version") &&
+      (contains(line, "Found existing installation") || contains(line, "ninstalling ")))
+    return;
+  if (contains(row.fact, "version"))
+    if (const size_t have = line.find("but you have "); have != line.npos && have > 0)
+      return read_text_fact(row, line.substr(have), next, where, observed);
   std::string value = row.value;
   if (value.empty() || ends_with(value, ".")) {
     std::string group = below;
@@ -345,52 +372,11 @@ void read_text_fact(const FactPattern& row, std::string_view line, std::string_v
     if (row.factor != 0) {
       auto n = parse_double(group);
       if (!n) return;
-      group = std::to_string(static_cast<long long>(*n * row.factor));
+      group = std::to_string(std::llround(*n * row.factor));
     }
     value += group;
   }
   observed.add(row.fact, std::move(value), where, row.trust);
-}
-
-void derive_facts(Observed& o) {
-  if (const auto* t = o.best("torch.version"); t && !o.all("torch.cuda")) {
-    std::string digits;
-    static const re2::RE2 kLocal(R"(\+cu(\d\d)(\d))");
-    std::string major, minor;
-    if (re2::RE2::PartialMatch(t->value, kLocal, &major, &minor))
-      o.add("torch.cuda", major + "." + minor, t->where, t->trust);
-  }
-  if (const auto* models = o.all("gpu.model"); models && !o.all("gpu.compute_capability"))
-    for (const auto& m : std::vector<Observation>(*models))
-      if (int cc = capability(m.value)) o.add("gpu.compute_capability", std::to_string(cc), m.where, m.trust);
-  if (const auto* v = o.best("deepep.version"))
-    o.add("deepep.generation",
-          compare_versions(VersionOrder::dotted, v->value, "2") < 0     ? "v1"
-          : compare_versions(VersionOrder::dotted, v->value, "2.5") < 0 ? "v2"
-                                                                        : "v25",
-          v->where, v->trust);
-  // Pull request 564 (2026-01) came after 1.2.1 was numbered: older numbers cannot hold it, 1.2.1 may; this
-  // commit does.
-  if (const auto* c = o.best("deepep.commit");
-      c && !o.all("deepep.rc_fix") && starts_with(c->value, "29d31c0"))
-    o.add("deepep.rc_fix", "true", c->where, c->trust);
-  if (const auto* v = o.best("deepep.version");
-      v && !o.all("deepep.rc_fix") && compare_versions(VersionOrder::dotted, v->value, "1.2.1") < 0)
-    o.add("deepep.rc_fix", "false", v->where, v->trust);
-  if (const auto* names = o.all("nic.names"))
-    for (const auto& n : std::vector<Observation>(*names))
-      if (std::string d = driver_of(n.value); !d.empty()) o.add("nic.driver", d, n.where, n.trust);
-  auto copies = [&](std::string_view fact, std::initializer_list<std::string_view> of) {
-    if (size_t n = distinct(o, of); n > 0 && !o.all(fact))
-      o.add(fact, std::to_string(n), {}, Trust::installed);
-  };
-  copies("nvshmem.copies", {"nvshmem.version", "nvshmem.host_version", "nvshmem.device_version"});
-  copies("nccl.copies", {"nccl.version", "nccl.wheel_version"});
-  if (const auto* r = o.best("ranks"); r && !o.all("nodes"))
-    if (auto n = parse_int(r->value); n && *n > 8)
-      o.add("nodes", std::to_string((*n + 7) / 8), r->where, Trust::mentioned);
-  if (const auto* r = o.best("local_ranks"); r && !o.all("gpu.count"))
-    o.add("gpu.count", r->value, r->where, Trust::mentioned);
 }
 
 }  // namespace ep

@@ -33,4 +33,8 @@ void read_text_fact(const FactPattern& row, std::string_view line, std::string_v
 /// Idempotent.
 void derive_facts(Observed& observed);
 
+/// "9.0 10.0a+PTX", "90;100f": binary code runs on later GPUs of the same major number, that of a letter a on
+/// its own only, PTX on everything later.
+bool archs_serve(const std::string& list, int compute_capability);
+
 }  // namespace ep

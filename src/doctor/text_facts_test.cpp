@@ -115,5 +115,47 @@ TEST(TextFacts, WhichDeepEpKnowsTheNewQueueOrder) {
   EXPECT_EQ(best("deep_ep        2.0.0\n", "deepep.rc_fix"), "");
 }
 
+TEST(TextFacts, ModulesThatAreNotListedAreNotLoaded) {
+  EXPECT_EQ(best("$ lsmod | grep nvidia_peermem\nroot@n1:~# ./run\n", "kernel.peermem"), "false");
+  EXPECT_EQ(best("$ lsmod | grep nvidia_peermem\nnvidia_peermem  16384  0\n", "kernel.peermem"), "true");
+  EXPECT_EQ(best("nvidia 8626176 1058 nvidia_uvm,gdrdrv,nvidia_modeset\n", "kernel.peermem"), "false");
+  EXPECT_EQ(best("nvidia 8626176 1058 nvidia_uvm,nvidia_peermem,gdrdrv\n", "kernel.peermem"), "true");
+  EXPECT_EQ(best("nvidia 8626176 1058 nvidia_uvm,something_new\n", "kernel.peermem"), "");
+}
+
+TEST(TextFacts, AWishOrAnUninstalledCopyIsNoVersion) {
+  EXPECT_EQ(
+      best("vllm 0.26.0 has requirement nvidia-nccl-cu13==2.28.9, but you have nvidia-nccl-cu13 2.30.7.\n",
+           "nccl.wheel_version"),
+      "2.30.7");
+  EXPECT_EQ(best("    Found existing installation: nvidia-nvshmem-cu12 3.3.20\n", "nvshmem.version"), "");
+}
+
+TEST(TextFacts, LockFilesAndPipShowNameTheVersionOnTheNextLine) {
+  EXPECT_EQ(best("name = \"nvidia-nvshmem-cu13\"\nversion = \"3.7.2\"\n", "nvshmem.version"), "3.7.2");
+  EXPECT_EQ(best("uv.lock:name = \"nvidia-nvshmem-cu13\"\nuv.lock:version = \"3.7.2\"\n", "nvshmem.version"),
+            "3.7.2");
+  EXPECT_EQ(best("$ pip show nvidia-nccl-cu12 | grep -i ^version\nVersion: 2.28.9\n", "nccl.version"),
+            "2.28.9");
+}
+
+TEST(TextFacts, CodeOfTheExtensionAgainstTheGpu) {
+  EXPECT_TRUE(archs_serve("9.0", 90));
+  EXPECT_TRUE(archs_serve("100", 103));
+  EXPECT_TRUE(archs_serve("100f", 103));
+  EXPECT_FALSE(archs_serve("100a", 103));
+  EXPECT_FALSE(archs_serve("9.0 10.0a", 103));
+  EXPECT_TRUE(archs_serve("9.0+PTX", 103));
+  EXPECT_FALSE(archs_serve("10.3", 100));
+  EXPECT_EQ(best("a.1.sm_90.cubin\nGPU 0: NVIDIA B200\n", "deepep.arch_ok"), "false");
+  EXPECT_EQ(best("a.1.sm_90a.cubin\nNVIDIA H200, 9.0\n", "deepep.arch_ok"), "true");
+}
+
+TEST(TextFacts, NicsThatCarryNothingBesideBusyOnes) {
+  EXPECT_EQ(best("mlx5_0 211840229113\nmlx5_1 1022\nmlx5_2 211839930021\nmlx5_3 998\n", "nic.idle_percent"),
+            "50");
+  EXPECT_EQ(best("mlx5_0 11\nmlx5_1 10\nmlx5_2 9\nmlx5_3 998\n", "nic.idle_percent"), "");
+}
+
 }  // namespace
 }  // namespace ep

@@ -2,6 +2,7 @@
 // answered as its name says. Advice is printed, errors fail.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -28,10 +29,18 @@ std::map<std::string, std::vector<Fixture>> all_fixtures() {
   for (const auto& kind : fs::directory_iterator(root)) {
     if (!kind.is_directory() || kind.path().filename() == "healthy") continue;
     for (const auto& f : fs::directory_iterator(kind.path())) {
-      const std::string name = f.path().filename().string();
-      if (name.rfind("hit", 0) == 0 || name.rfind("miss", 0) == 0)
-        out[kind.path().filename().string()].push_back(
-            {"test/problems/" + kind.path().filename().string() + "/" + name, slurp(f.path())});
+      const std::string name = f.path().filename().string(), dir = kind.path().filename().string();
+      if (name.rfind("hit", 0) != 0 && name.rfind("miss", 0) != 0) continue;
+      // hits.log and misses.log hold several short logs, lines of three dashes between them.
+      const std::string all = slurp(f.path());
+      size_t from = 0;
+      for (int n = 1; from <= all.size(); ++n) {
+        const size_t cut = std::min(all.find("---\n", from), all.size());
+        const bool one = name != "hits.log" && name != "misses.log";
+        out[dir].push_back({"test/problems/" + dir + "/" + name + (one ? "" : "#" + std::to_string(n)),
+                            one ? all : all.substr(from, cut - from)});
+        from = one ? all.size() + 1 : cut + 4;
+      }
     }
   }
   return out;
