@@ -97,7 +97,9 @@ class TopologyCommand : public Command {
     for (const auto& f : t.findings)
       if (f.severity == Severity::fail && (!first || (first->next.empty() && !f.next.empty()))) first = &f;
     if (v == Verdict::fail && first && !first->next.empty())
-      c.next(first->next + (starts_with(first->next, "epready ") ? c.from_option() : ""));
+      c.next(first->next + (starts_with(first->next, "epready ") && !contains(first->next, "--from")
+                                ? c.from_option()
+                                : ""));
     else if (v == Verdict::fail && first)
       c.next("epready doctor" + c.from_option(), {"causes and fixes of what is wrong", "查看原因与修复"});
     else

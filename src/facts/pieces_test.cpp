@@ -258,6 +258,16 @@ TEST(Dresses, AreTakenOffAndTheAnswerIsTheSame) {
          if (l.find('\t') == l.npos) return l;
          return "| " + replace_all(l, "\t", " | ") + " |";
        })},
+      {"markdown with marks", each([](const std::string& l) {
+         if (const size_t colon = l.find(": "); starts_with(trim(l), "NIC") && colon != l.npos)
+           return "- " + std::string(trim(l.substr(0, colon))) + ": `" + l.substr(colon + 2) + "`";
+         if (starts_with(l, "NIC Legend")) return std::string("**NIC Legend**");
+         if (l.find('\t') == l.npos) return l;
+         const size_t tab = l.find('\t');
+         const std::string first(trim(l.substr(0, tab)));
+         return "| " + (first.empty() ? "topo" : "**" + first + "**") + " | " +
+                replace_all(l.substr(tab + 1), "\t", " | ") + " |";
+       })},
       {"one line", [&] {
          std::string out;
          for (auto l : lines(plain)) out += std::string(trim(replace_all(std::string(l), "\t", " "))) + " ";

@@ -262,6 +262,19 @@ void map_near(TopologyWork& w, const Indices& shown, const Indices& nics) {
     name_constraint(w, all, sharing);
     t.mapping.reason = {"every NIC serves equally many GPUs of its socket",
                         "每张网卡服务同一插槽上同样多的 GPU"};
+  } else if (!without.empty() && nics.size() >= shown.size()) {
+    // A NIC for every GPU, one of them in another's slot: the free one serves the GPU that has none nearby.
+    all.problem.max_gpus_per_nic = 1;
+    take(w, all, assign_nics(all.problem));
+    name_constraint(w, all, 1);
+    note_ties(w, all);
+    t.mapping.reason = {"each GPU its own NIC, the least total distance",
+                        "每块 GPU 独占一张网卡，总距离最小"};
+    std::string names;
+    for (size_t g : without) names += fmt::format("{}GPU{}", names.empty() ? "" : ", ", t.gpus[g].index);
+    w.say("no_near_nic", Severity::warn,
+          both("no NIC nearby: {}; a free NIC of another switch serves, slower: look at the slots",
+               "附近没有网卡：{}；由其他交换机下的空闲网卡服务，速度较慢：请检查插槽", names));
   } else {
     Part p = part_of(w, with, nics, true);
     sharing = least_sharing(p.problem);
@@ -304,7 +317,9 @@ void map_gpus(TopologyWork& w) {
     map_by_order(w, shown, nics);
   else
     map_far(w, shown, nics);
-  if (w.facts.paste.labels_guessed || w.said("legend_guessed")) t.mapping.confidence = Confidence::convention;
+  // A guessed or a lying legend: which device a column stands for is no longer known for sure.
+  if (w.facts.paste.labels_guessed || w.said("legend_guessed") || w.said("legend_contradiction"))
+    t.mapping.confidence = Confidence::convention;
 }
 
 }  // namespace ep

@@ -165,6 +165,15 @@ void settle_ties(TopologyWork& w, Indices& near) {
     for (size_t k = 1; k < list.size(); ++k) drop.insert(list[k]);
   }
   if (drop.empty()) return;
+  // As many NICs as GPUs, all of one link layer and one rate: one for each, though a card sits in another's
+  // slot.
+  const TopologyNic& first = w.out.nics[near[0]];
+  const bool one_kind =
+      near.size() == w.out.gpus.size() && !first.link_layer.empty() && first.rate_gbps > 0 &&
+      std::all_of(near.begin(), near.end(), [&](size_t i) {
+        return w.out.nics[i].link_layer == first.link_layer && w.out.nics[i].rate_gbps == first.rate_gbps;
+      });
+  if (one_kind) return;
   Indices rest;
   for (size_t i : near) {
     if (drop.count(i))
@@ -218,6 +227,25 @@ bool other_gpus_nics(TopologyWork& w, const Indices& near, const Indices& far) {
   return true;
 }
 
+// The NICs that share switches with the GPUs are of another vendor: an mlx5 port farther away is the host's
+// network, not the rails.
+bool near_are_others(TopologyWork& w, const Indices& cand) {
+  Topology& t = w.out;
+  size_t served = 0;
+  for (size_t g = 0; g < t.gpus.size(); ++g)
+    for (size_t i = 0; i < t.nics.size(); ++i)
+      if ((t.nics[i].role == "wrong-vendor" || t.nics[i].role == "efa") && is_near(t.gpu_nic[g][i])) {
+        ++served;
+        break;
+      }
+  if (served == 0 || served * 2 < t.gpus.size() || cand.size() >= served) return false;
+  for (size_t i : cand)
+    exclude(t.nics[i], "management",
+            {"far from every GPU, while NICs of another vendor share a switch with them: the host's network",
+             "离所有 GPU 都远，而与 GPU 同交换机的是其他厂商的网卡：承载主机网络"});
+  return true;
+}
+
 }  // namespace
 
 void choose_compute(TopologyWork& w) {
@@ -231,6 +259,7 @@ void choose_compute(TopologyWork& w) {
   if (cand.empty()) return;
   Indices near, far;
   for (size_t i : cand) (is_near(best_class(t, i)) ? near : far).push_back(i);
+  if (near.empty() && near_are_others(w, cand)) return;
   if (near.empty()) {
     // One odd link layer among far devices is the host's network.
     Indices ib;

@@ -2,9 +2,11 @@
 // test/hosts.
 #include "facts/topology.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <set>
 
 #include "facts/text_facts.h"
 #include "facts/topology_assign.h"
@@ -124,6 +126,72 @@ TEST(Topology, ADeadNicOfOneGpuIsMissingNotReplaced) {
       "1:\n\t\tState: Down\n\t\tLink layer: InfiniBand\n");
   EXPECT_EQ(t.mapping.pairs.size(), 1u);
   EXPECT_TRUE(said(t, "missing_nic"));
+}
+
+/// Four GPUs and as many NICs as rows say: classes of NIC n to each GPU, and the lines below the matrix.
+Topology of_rows(const std::vector<std::vector<std::string>>& nics, const std::string& below) {
+  std::string text;
+  for (int g = 0; g < 4; ++g) text += fmt::format("\tGPU{}", g);
+  for (size_t n = 0; n < nics.size(); ++n) text += fmt::format("\tNIC{}", n);
+  text += "\tCPU Affinity\n";
+  for (int g = 0; g < 4; ++g) {
+    text += fmt::format("GPU{}", g);
+    for (int k = 0; k < 4; ++k) text += g == k ? "\tX" : "\tNV18";
+    for (const auto& row : nics) text += "\t" + row[size_t(g)];
+    text += "\t0-1\n";
+  }
+  for (size_t n = 0; n < nics.size(); ++n) {
+    text += fmt::format("NIC{}", n);
+    for (const auto& c : nics[n]) text += "\t" + c;
+    for (size_t k = 0; k < nics.size(); ++k) text += n == k ? "\tX" : "\tNODE";
+    text += "\n";
+  }
+  return of_text(text + "\nNIC Legend:\n\n" + below);
+}
+
+TEST(Topology, ANicInAnothersSlotServesTheGpuThatHasNone) {
+  const std::string ca = "\n\tPort 1:\n\t\tState: Active\n\t\tRate: 400\n\t\tLink layer: InfiniBand\n";
+  std::string below = "  NIC0: mlx5_0\n  NIC1: mlx5_1\n  NIC2: mlx5_2\n  NIC3: mlx5_3\n\n";
+  for (int i = 0; i < 4; ++i) below += fmt::format("CA 'mlx5_{}'", i) + ca;
+  // GPU1 has no NIC nearby, GPU2 has two.
+  auto t = of_rows({{"PIX", "NODE", "NODE", "NODE"},
+                    {"NODE", "NODE", "PIX", "NODE"},
+                    {"NODE", "NODE", "PIX", "NODE"},
+                    {"NODE", "NODE", "NODE", "PIX"}},
+                   below);
+  EXPECT_EQ(t.usable().size(), 4u);
+  EXPECT_EQ(t.mapping.pairs.size(), 4u);
+  std::set<std::string> used;
+  for (const auto& [gpu, nic] : t.mapping.pairs) EXPECT_TRUE(used.insert(nic).second) << nic;
+  EXPECT_EQ(t.mapping.relation.at(1), LinkClass::node);
+  EXPECT_TRUE(said(t, "no_near_nic"));
+  EXPECT_EQ(t.verdict, Verdict::warn);
+}
+
+TEST(Topology, AFarMlx5PortBesideNearNicsOfAnotherVendorIsNoRail) {
+  auto t =
+      of_rows({{"PIX", "NODE", "NODE", "NODE"},
+               {"NODE", "PIX", "NODE", "NODE"},
+               {"NODE", "NODE", "PIX", "NODE"},
+               {"NODE", "NODE", "NODE", "PIX"},
+               {"NODE", "NODE", "NODE", "NODE"}},
+              "  NIC0: bnxt_re0\n  NIC1: bnxt_re1\n  NIC2: bnxt_re2\n  NIC3: bnxt_re3\n  NIC4: mlx5_0\n");
+  EXPECT_TRUE(t.usable().empty());
+  EXPECT_TRUE(t.mapping.pairs.empty());
+  EXPECT_TRUE(said(t, "wrong_vendor"));
+  EXPECT_EQ(t.verdict, Verdict::fail);
+}
+
+TEST(Topology, ALegendThatContradictsItselfGivesNoConfidentAnswer) {
+  auto t = of_rows({{"PIX", "NODE", "NODE", "NODE"},
+                    {"NODE", "PIX", "NODE", "NODE"},
+                    {"NODE", "NODE", "PIX", "NODE"},
+                    {"NODE", "NODE", "NODE", "PIX"}},
+                   "  NIC0: mlx5_0\n  NIC1: mlx5_1\n  NIC2: mlx5_2\n  NIC3: mlx5_3\n\nNIC Legend:\n\n"
+                   "  NIC0: mlx5_4\n  NIC1: mlx5_5\n  NIC2: mlx5_6\n  NIC3: mlx5_7\n");
+  EXPECT_TRUE(said(t, "legend_contradiction"));
+  EXPECT_NE(t.mapping.confidence, Confidence::derived);
+  EXPECT_TRUE(t.strings.deep_ep.empty());
 }
 
 TEST(Topology, AnEmptyLiveHostIsNoPass) {

@@ -185,15 +185,43 @@ bool link_class(std::string_view t) {
   return starts_with(t, "NV") && t.size() > 2 && t.size() <= 4 && digit(t[2]);
 }
 
+// "**GPU0**", "`mlx5_0`": a word without Markdown's marks around it.
+std::string_view unmarked(std::string_view t) {
+  t = trim(t);
+  for (std::string_view mark : {"**", "__", "`", "*"})
+    while (t.size() > 2 * mark.size() && starts_with(t, mark) && ends_with(t, mark))
+      t = trim(t.substr(mark.size(), t.size() - 2 * mark.size()));
+  return t;
+}
+
 // "| GPU0 | X | NV18 |": a matrix as a Markdown table.
 std::string markdown_row(std::string_view line) {
   std::string_view t = trim(line);
   if (!starts_with(t, "|") || !ends_with(t, "|") || t.size() < 5) return {};
   std::vector<std::string> cells;
-  for (auto c : split(t.substr(1, t.size() - 2), '|')) cells.emplace_back(trim(c));
-  bool row = cells.size() >= 3 && label(cells[0]) && link_class(cells[1]);
-  bool head = cells.size() >= 3 && cells[0].empty() && label(cells[1]);
+  for (auto c : split(t.substr(1, t.size() - 2), '|')) cells.emplace_back(unmarked(c));
+  if (cells.size() < 3) return {};
+  if (!label(cells[0]) && label(cells[1]) && label(cells[2])) cells[0].clear();  // the corner may be named
+  bool row = label(cells[0]) && link_class(cells[1]);
+  bool head = cells[0].empty() && label(cells[1]);
   return row || head ? join(cells, "\t") : std::string();
+}
+
+// "- NIC0: `mlx5_0`", "**NIC Legend**": the legend as a Markdown list and its heading.
+std::string markdown_legend(std::string_view line) {
+  std::string_view t = trim(line);
+  if (starts_with(t, "#"))
+    t = trim(t.substr(t.find_first_not_of('#') == t.npos ? t.size() : t.find_first_not_of('#')));
+  else if (t.find_first_of("*`_") == t.npos)
+    return {};
+  if (const auto head = unmarked(t); head == "NIC Legend" || head == "NIC Legend:") return "NIC Legend:";
+  for (std::string_view bullet : {"- ", "* ", "+ "})
+    if (starts_with(t, bullet)) t = trim(t.substr(2));
+  const size_t colon = t.find(':');
+  if (colon == t.npos) return {};
+  const auto key = unmarked(t.substr(0, colon)), name = unmarked(t.substr(colon + 1));
+  if (!starts_with(key, "NIC") || !label(key) || name.empty() || name.find(' ') != name.npos) return {};
+  return "  " + std::string(key) + ": " + std::string(name);
 }
 
 // A table in one line: every label that a class follows begins a row, and the legend its own lines.
@@ -228,6 +256,9 @@ std::string plain_paste(std::string text) {
       changed = true;
     } else if (auto row = markdown_row(l); !row.empty()) {
       out += row;
+      changed = true;
+    } else if (auto legend = markdown_legend(l); !legend.empty()) {
+      out += legend;
       changed = true;
     } else {
       out += l;

@@ -67,11 +67,13 @@ void check_nics(const Json& expect, const Answer& a) {
   auto kind = expect.value("completeness", "");
   if (kind == "gid-only" || kind == "params-only" || kind == "netdev-only") return;
   if (!expect.contains("rdma_nics") || expect["rdma_nics"]["usable_for_ep"].is_null()) return;
+  if (!expect["rdma_nics"].contains("usable_for_ep")) return;
   auto names = a.main.usable();
   EXPECT_EQ(std::set<std::string>(names.begin(), names.end()), expand(expect["rdma_nics"]["usable_for_ep"]));
 }
 
 void check_mapping(const Json& expect, const Answer& a) {
+  if (!expect.contains("mapping")) return;
   const Json& m = expect["mapping"];
   bool best = m.contains("best") && !m["best"].is_null(),
        partial = m.contains("partial_best") && !m["partial_best"].is_null();
@@ -139,12 +141,16 @@ void check_gid(const Json& expect, const Answer& a) {
 
 void check_verdict(const Json& expect, const Answer& a) {
   std::string have = a.verdict == Verdict::pass ? "ok" : a.verdict == Verdict::warn ? "warn" : "fail";
-  EXPECT_EQ(have, expect["verdict"].get<std::string>());
+  // A machine whose verdict can be argued about has none in its answer, and is not judged by it.
+  const std::string want = expect.value("verdict", "");
+  if (!want.empty()) {
+    EXPECT_EQ(have, want);
+  }
   for (const auto& w : expect["warnings"])
     if (w["severity"] == "error") {
       EXPECT_TRUE(a.errors.count(w["code"].get<std::string>())) << "not found: " << w["code"];
     }
-  if (expect["verdict"] == "ok") {
+  if (want == "ok") {
     EXPECT_TRUE(a.errors.empty());
   }
 }
