@@ -143,7 +143,7 @@ int ApplyReport::count(StepState s) const {
 }
 
 int ApplyReport::exit_code() const {
-  if (interrupted) return 5;
+  if (interrupted || count(StepState::interrupted)) return 5;
   if (count(StepState::failed)) return 1;
   if (reboot_pending || count(StepState::reboot)) return 4;
   bool left = count(StepState::declined) || count(StepState::blocked) || count(StepState::elsewhere) ||

@@ -25,7 +25,8 @@ class Status : public Command {
     }
     if (!status->running.empty()) return 0;
     bool over = code == 0 && !status->steps.empty();
-    c.next(over ? "epready verify -r 1" : "epready apply --resume");
+    std::string place = prefix == default_prefix() ? "" : " --prefix " + prefix;
+    c.next(over ? "epready verify -r 1" : "epready apply --resume" + place);
     return over ? 0 : code == 0 ? 3 : code;
   }
 

@@ -22,6 +22,11 @@ out_has "no consent"; out_has "next: epready apply --resume --prefix"; out_has "
 run 3 status --prefix "$scratch/prefix"; out_has "not agreed to"
 run 0 apply plan.json --yes=packages --json
 json 'd["schema"] == "epready-apply-1" and d["exit_code"] == 0 and [s["state"] for s in d["steps"]] == ["done", "done"]'
+# Cut off in the middle of a step, as a kill leaves it: said, with the exit code and the command that goes on.
+cp prefix/state/journal.jsonl whole.jsonl
+printf '{"e":"act","i":0,"kind":"write-file","n":999,"s":"started","step":"files","t":"2026-01-01T00:00:00Z"}\n' >>prefix/state/journal.jsonl
+run 5 status --prefix "$scratch/prefix"; out_has "in action 1 (write-file)"; out_has "next: epready apply --resume --prefix $scratch/prefix"
+cp whole.jsonl prefix/state/journal.jsonl
 run 0 undo --dry-run --prefix "$scratch/prefix"; out_has "restore $scratch/etc/kept"
 [ "$(cat etc/kept)" = new ] || die "dry run changed a file"
 run 0 undo --prefix "$scratch/prefix" --json
