@@ -1,9 +1,11 @@
 // Kernel module options and the initramfs.
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "apply/actions.h"
@@ -26,6 +28,20 @@ std::vector<ModprobeFile> modprobe_files(const Site& site) {
     }
   }
   return reading_order(std::move(out));
+}
+
+// The images in /boot with what changes when one is built anew (a new file, or a later time).
+std::map<std::string, std::string> boot_images(const Site& site) {
+  std::map<std::string, std::string> out;
+  std::error_code none;
+  for (const auto& e : std::filesystem::directory_iterator(site.tree.real("/boot"), none)) {
+    std::string name = e.path().filename().string();
+    struct stat st {};
+    if (!starts_with(name, "initrd.img-") && !starts_with(name, "initramfs-")) continue;
+    if (stat(e.path().c_str(), &st) == 0 && S_ISREG(st.st_mode))
+      out[name] = fmt::format("{} {}.{:09}", st.st_ino, st.st_mtim.tv_sec, st.st_mtim.tv_nsec);
+  }
+  return out;
 }
 
 bool valid_setting(const std::string& text) {
@@ -86,8 +102,18 @@ Result<> act(const RefreshInitramfs&, Job& job) {
     Call call;
     call.argv = tool.argv;
     call.limit_s = kInitramfsLimitS;
+    const auto before = boot_images(site);
     auto answer = job.call(call);
     if (!answer) return Failure(answer.error());
+    // A tool that is switched off or wrapped says yes and does nothing; that would show only after the
+    // reboot.
+    if (!before.empty() && boot_images(site) == before)
+      return fail(
+          ErrorKind::failed, "the initramfs was not built: no image in /boot has changed",
+          before.rbegin()->first, join(tool.argv, " ") + " ended well all the same",
+          tool.argv[0] == "update-initramfs"
+              ? "look for update_initramfs=no in /etc/initramfs-tools/update-initramfs.conf, or a wrapper"
+              : "look for a wrapper or a configuration that keeps it from writing");
     return {};
   }
   job.say("this host has no initramfs tool: module options are read from /etc/modprobe.d at every load");

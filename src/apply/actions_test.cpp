@@ -109,6 +109,19 @@ TEST_F(ActionsTest, InitramfsIsRefreshedByTheToolThereIs) {
   EXPECT_EQ(at("/refreshed"), "-u -k all\n");
 }
 
+TEST_F(ActionsTest, AnInitramfsToolThatDoesNothingIsFoundBeforeTheReboot) {
+  put("/usr/sbin/update-initramfs", "", 0755);
+  put("/boot/initrd.img-6.1", "old");
+  put("/boot/vmlinuz-6.1", "kernel");
+  tool("update-initramfs", "echo new > $EP_FAKE_ROOT/boot/vmlinuz-6.1");
+  StepResult r = one({RefreshInitramfs{}});
+  EXPECT_EQ(r.state, StepState::failed);
+  EXPECT_NE(r.reason.find("initrd.img-6.1"), std::string::npos) << r.reason;
+  EXPECT_NE(r.next.find("update-initramfs.conf"), std::string::npos) << r.next;
+  tool("update-initramfs", "cd $EP_FAKE_ROOT/boot && echo old > new && mv new initrd.img-6.1");
+  EXPECT_EQ(one({RefreshInitramfs{}}).state, StepState::done);
+}
+
 // ---- packages ----
 
 class AptTest : public ActionsTest {
