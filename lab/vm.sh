@@ -19,10 +19,12 @@ qemu() {
   local accel=${LAB_ACCEL:-tcg,thread=multi} cpu=Nehalem
   case $accel in kvm*) cpu=host ;; esac
   rm -f "$WORK/monitor"
-  # pc without the devices nobody needs: every one of them costs boot time under emulation.
-  qemu-system-x86_64 -M pc,usb=off,vmport=off,i8042=off -accel "$accel" -cpu $cpu -smp 2 -m 1024 -no-reboot -nodefaults -display none \
+  # pc without the devices nobody needs: every one of them costs boot time under emulation. norandmaps: the emulator
+  # keeps translated code by address, so with random addresses every process is translated anew (an initramfs: 79 s
+  # instead of 10 s).
+  qemu-system-x86_64 -M pc,usb=off,vmport=off,i8042=off -accel "$accel" -cpu $cpu -smp "${LAB_CPUS:-1}" -m 1024 -no-reboot -nodefaults -display none \
     -kernel "$WORK/kernel" -initrd "$WORK/initrd" \
-    -append "root=/dev/vda rw console=ttyS0 net.ifnames=0 mitigations=off audit=0 quiet systemd.show_status=0 random.trust_cpu=on" \
+    -append "root=/dev/vda rw console=ttyS0 net.ifnames=0 mitigations=off audit=0 norandmaps nokaslr init_on_alloc=0 quiet systemd.show_status=0 random.trust_cpu=on" \
     -drive file="$WORK/disk.raw",if=virtio,format=raw,cache=unsafe \
     -netdev user,id=n,hostfwd=tcp:127.0.0.1:"$PORT"-:22 -device virtio-net-pci,netdev=n,romfile= -device virtio-rng-pci \
     -serial file:"$WORK/console.log" "$@" &
@@ -136,7 +138,13 @@ says_not() { ! folded | grep -F -- "$1" >/dev/null || { tail -40 "$WORK/out" | s
 put_tools() {
   vm 'cat >/usr/local/bin/epready && chmod 755 /usr/local/bin/epready' <"$EPREADY"
   vm 'cat >/usr/local/bin/lab-plan && chmod 755 /usr/local/bin/lab-plan' <"$LAB/guest/lab-plan"
-  vm 'cat >/usr/local/bin/epready-lab && chmod 755 /usr/local/bin/epready-lab' <"$LAB/guest/epready-lab"
+  vm 'cat >/usr/local/bin/kill-everywhere && chmod 755 /usr/local/bin/kill-everywhere' <"$LAB/guest/kill-everywhere"
+  vm 'cat >/usr/local/bin/lab-stamp && chmod 755 /usr/local/bin/lab-stamp' <"$LAB/guest/lab-stamp"
+  if [ -n "${LAB_BROKEN:-}" ]; then # lab/run --broken: this scenario's own way of going wrong stands before the program
+    vm 'mv /usr/local/bin/epready /usr/local/bin/epready.real && cat >/usr/local/bin/epready && chmod 755 /usr/local/bin/epready' <"$LAB_BROKEN"
+  fi
+  # On the disk, not only in memory: after a power cut an empty file would still be there and end with 0.
+  vm 'cat >/usr/local/bin/epready-lab && chmod 755 /usr/local/bin/epready-lab && sync' <"$LAB/guest/epready-lab"
 }
 # etc_picture: every entry of /etc with mode, owner and content digest; what undo must restore. Files that the system
 # itself rewrites at a boot or a package run (caches, random ids) are left out, and these are all that are.
@@ -144,11 +152,18 @@ etc_picture() {
   vm "cd /etc && find . -printf '%p %y %m %U %G %l\n' | grep -v -E '^\./(ld.so.cache|\.updated|machine-id|adjtime|resolv.conf) ' | sort; \
     find . -type f ! -name ld.so.cache ! -name .updated ! -name machine-id ! -name adjtime -print0 | sort -z | xargs -0 sha256sum"
 }
+# shown EXIT COMMAND: as `expect`, and the recording gets the command and what it printed, each line with its second.
+shown() {
+  local want=$1; shift
+  expect "$want" "set -o pipefail; export NO_COLOR=1; { $*; } 2>&1 | lab-stamp"
+  { printf '\n$ %s\n' "$*"; cat "$WORK/out"; } >>"$WORK/recording"
+}
+recorded() { printf '\n%s\n' "$*" >>"$WORK/recording"; }
 # apply_and_reboot PLAN: apply with all consent; the program begins the reboot, the machine goes down and comes back,
 # and the resume unit does the rest. Leaves what the first half printed in $WORK/out.
 apply_and_reboot() {
   local rc
-  vm "NO_COLOR=1 epready-lab apply $1 --yes=all >/root/apply.log 2>&1; echo \$? >/root/apply.rc; sync; cat /root/apply.rc" >"$WORK/rc" 2>/dev/null || true
+  vm "NO_COLOR=1 epready-lab apply $1 --yes=all 2>&1 | lab-stamp >/root/apply.log; echo \${PIPESTATUS[0]} >/root/apply.rc; sync; cat /root/apply.rc" >"$WORK/rc" 2>/dev/null || true
   rc=$(cat "$WORK/rc")
   # Empty: the machine went down before the answer came back.
   if [ -n "$rc" ] && [ "$rc" != 4 ]; then vm cat /root/apply.log >&2; fail "apply ended with $rc, not 4 (reboot)"; fi
@@ -166,4 +181,19 @@ wait_resumed() {
   done
   vm 'journalctl -u epready-resume --no-pager | tail -30' >&2
   fail "the resume unit did not finish"
+}
+# kill_story PLAN REACHED: a plan of lab-plan, killed at every point of its journal.
+kill_story() {
+  local rc=0
+  # Building an initramfs takes long here and says nothing about kills: a quick stand-in for its tool.
+  vm 'mv /usr/sbin/update-initramfs /usr/sbin/update-initramfs.real; printf "#!/bin/sh\necho stand-in: \$*; touch /boot/initrd.img-*\n" >/usr/sbin/update-initramfs; chmod 755 /usr/sbin/update-initramfs'
+  etc_picture >"$WORK/etc.before"
+  vm "lab-plan $1 >/root/plan.json"
+  say "killed at every journal point of the plan $1"
+  vm "kill-everywhere /root/plan.json '$2' ${LAB_KILL_LIMIT:-780}" >"$WORK/out" 2>&1 || rc=$?
+  sed 's/^/    | /' "$WORK/out"
+  [ $rc != 77 ] || skip "not every point was reached in time"
+  [ $rc = 0 ] || fail "a kill did not converge"
+  etc_picture >"$WORK/etc.after"
+  diff "$WORK/etc.before" "$WORK/etc.after" || fail "/etc differs after all kills and undos"
 }

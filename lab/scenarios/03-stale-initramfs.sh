@@ -1,9 +1,16 @@
 #!/bin/bash
-# The option is in the files but the initramfs was not rebuilt: a finding with the reason after the reboot, not a loop.
+# The option is in the files but not in the initramfs: a tool that does nothing is found at once, a stale image after the reboot; no loop.
 fresh_vm
 vm 'lab-plan options >/root/plan.json'
-say "a broken initramfs tool: it says yes and does nothing (as a wrapper in some images does)"
-vm 'mv /usr/sbin/update-initramfs /usr/sbin/update-initramfs.real; printf "#!/bin/sh\nexit 0\n" >/usr/sbin/update-initramfs; chmod 755 /usr/sbin/update-initramfs'
+tool() { vm "printf '#!/bin/sh\n$1\n' >/usr/sbin/update-initramfs; chmod 755 /usr/sbin/update-initramfs"; }
+say "an initramfs tool that says yes and does nothing (as a wrapper in some images does): found before any reboot"
+vm 'mv /usr/sbin/update-initramfs /usr/sbin/update-initramfs.real'
+tool 'exit 0'
+expect 1 epready-lab apply /root/plan.json --yes=all
+says "no image in /boot has changed"; says "update_initramfs=no"
+says_not "rebooting"
+say "one that writes an image without our file: only the reboot can show it"
+tool 'touch /boot/initrd.img-*'
 apply_and_reboot /root/plan.json
 wait_resumed
 expect 0 cat /proc/driver/nvidia/params; says 'RegistryDwords: ""'

@@ -1,0 +1,27 @@
+#!/bin/bash
+# NICs under their udev names (rocep*): named as what stands in the way, renamed for now, renamed for good by a step and a reboot.
+fresh_vm
+plan() { expect 3 'NO_COLOR=1 epready plan --lane v1'; }
+say "the plan for lane v1 names the names (and that soft RoCE is not mlx5, which stays true here)"
+expect 0 ls /sys/class/infiniband; says rocep145s0; says rocep146s0
+plan; says "nic.names is rocep145s0"; says "[hca-names]"; says "[efa-no-ibgda]"
+say "the light way, as its problem's page says: rdma dev set; the names are no obstacle any more"
+expect 0 epready explain driver.hca-name; says "rdma dev set rocep145s0 name mlx5_0"
+vm 'rdma dev set rocep145s0 name mlx5_0 && rdma dev set rocep146s0 name mlx5_1'
+plan; says_not "hca-names"; says "[efa-no-ibgda]"
+say "a reboot gives the old names back: it was for this boot only"
+vm_reboot
+plan; says "[hca-names]"
+say "the step that a stack with older NVSHMEM has: the RDMA stack's package; its names are there after the next boot"
+vm 'lab-plan rdma >/root/plan.json'
+expect 0 epready-lab apply /root/plan.json --yes=packages
+says "ok doca-ofed"
+expect 0 ls /sys/class/infiniband; says rocep145s0
+vm_reboot
+expect 0 ls /sys/class/infiniband; says mlx5_0; says mlx5_1; says_not rocep
+plan; says_not "hca-names"
+expect 0 epready-lab apply --resume
+say "undo, and the next boot has the first names"
+expect 0 epready-lab undo --yes=all
+vm_reboot
+expect 0 ls /sys/class/infiniband; says rocep145s0
