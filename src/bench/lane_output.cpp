@@ -36,8 +36,14 @@ std::optional<double> number_after(std::string_view line, std::string_view key) 
 
 class Reader {
  public:
-  LaneOutput read(std::string_view text) {
+  LaneOutput read(std::string_view text, bool ended_well) {
     for (std::string_view line : lines(text)) look(line);
+    if (num_cases_ > 0) {
+      const bool last_passed = ended_well && out_.error.empty();
+      out_.num_passed += num_cases_ - (last_passed ? 0 : 1);
+      if (last_passed) out_.unfinished.clear();
+    }
+    for (auto& of_cases : seen_) out_.figures.push_back(middle(of_cases));
     return std::move(out_);
   }
 
@@ -50,7 +56,8 @@ class Reader {
     if (size_t at = line.find("[tuning] Best "); at != line.npos) return tuned(line.substr(at + 14));
     if (line.find("bandwidth: ") != line.npos) low_latency(line);
     if (line.find(" EP:") != line.npos) return elastic(line);
-    if (bare.rfind(" > ", 0) == 0 || bare.rfind("> ", 0) == 0)
+    if (starts_with(bare, "> Testing with ")) return test_case(bare.substr(2));
+    if (starts_with(bare, "> "))
       out_.config += (out_.config.empty() ? "" : "; ") + squeezed(bare.substr(bare.find('>') + 1));
     error(bare);
   }
@@ -61,6 +68,14 @@ class Reader {
       ++out_.num_passed;
     else if (what.find("...") != what.npos)
       out_.unfinished = trim(what);
+  }
+
+  /// V2: "Testing with do_handle_copy=1, expert_alignment=128, use_fp8_dispatch=1, num_bias=0, ... ..."
+  void test_case(std::string_view what) {
+    ++num_cases_;
+    out_.unfinished = trim(what);
+    const auto fp8 = number_after(what, "use_fp8_dispatch=");
+    case_dtype_ = !fp8 ? "" : *fp8 != 0 ? "fp8" : "bf16";
   }
 
   /// "dispatch (FP8): SMs 24, NVL chunk 28, RDMA chunk 24: 38.19 GB/s (RDMA), 124.92 GB/s (NVL)"
@@ -122,8 +137,10 @@ class Reader {
       default:
         return;
     }
-    std::string_view part = line.substr(bar + 1);
-    part = part.substr(0, part.find('|'));
+    f.dtype = f.op == "combine" ? "bf16" : case_dtype_;
+    const auto parts = split(line.substr(bar + 1), '|');
+    const std::string_view part = parts[0];
+    if (parts.size() > 1) f.epilogue_us = number_before(parts[1], " us").value_or(0);
     f.scale_out_gbps = number_before(part, "GB/s (SO)").value_or(0);
     f.scale_up_gbps = number_before(part, "GB/s (SU)").value_or(0);
     f.time_us = number_before(part, " us").value_or(0);
@@ -134,27 +151,43 @@ class Reader {
     if (f.time_us > 0) add(f);
   }
 
-  /// The slowest rank counts; V1 prints Best lines once, of rank 0.
-  void add(const LaneFigure& f) {
-    auto same = std::find_if(out_.figures.begin(), out_.figures.end(), [&](const LaneFigure& x) {
-      return x.op == f.op && x.mode == f.mode && x.dtype == f.dtype;
+  /// One figure as each test case gave it. V1 and the low-latency test have one case.
+  using OfCases = std::vector<LaneFigure>;
+
+  /// The slowest rank of a test case counts; V1 prints Best lines once, of rank 0.
+  void add(LaneFigure f) {
+    f.ranks = 1;
+    f.cases = num_cases_;  // until the end: which case it is of
+    auto same = std::find_if(seen_.begin(), seen_.end(), [&](const OfCases& x) {
+      return x[0].op == f.op && x[0].mode == f.mode && x[0].dtype == f.dtype;
     });
-    if (same == out_.figures.end()) {
-      out_.figures.push_back(f);
-      out_.figures.back().ranks = 1;
-      return;
-    }
-    const int ranks = same->ranks + 1;
-    const bool slower = f.time_us > 0 && same->time_us > 0 ? f.time_us > same->time_us
-                                                           : f.scale_up_gbps < same->scale_up_gbps;
-    if (slower) *same = f;
-    same->ranks = ranks;
+    if (same == seen_.end()) return seen_.push_back({f});
+    LaneFigure& last = same->back();
+    if (last.cases != f.cases) return same->push_back(f);
+    f.ranks = last.ranks + 1;
+    const bool slower =
+        f.time_us > 0 && last.time_us > 0 ? f.time_us > last.time_us : f.scale_up_gbps < last.scale_up_gbps;
+    if (slower)
+      last = f;
+    else
+      last.ranks = f.ranks;
+  }
+  static LaneFigure middle(OfCases& of_cases) {
+    const auto at = of_cases.begin() + static_cast<ptrdiff_t>(of_cases.size() / 2);
+    std::nth_element(of_cases.begin(), at, of_cases.end(),
+                     [](const LaneFigure& a, const LaneFigure& b) { return a.time_us < b.time_us; });
+    at->cases = static_cast<int>(of_cases.size());
+    return *at;
   }
 
+  /// The first that is known. NCCL's exception says nothing by itself: the line after "Last error:" does.
   void error(std::string_view bare) {
+    if (after_last_error_) out_.error = bare.substr(0, 300);
+    after_last_error_ = bare == "Last error:" && out_.error.find("NCCL error") != std::string::npos;
     static constexpr std::string_view kErrors[] = {
-        "AssertionError", "RuntimeError: ", "ModuleNotFoundError: ", "ImportError: ", "ValueError: ",
-        "EPException",    "DeepEP error",   "DeepEP timeout",        "CUDA error",    "Segmentation fault"};
+        "AssertionError", "RuntimeError: ",     "ModuleNotFoundError: ", "ImportError: ",
+        "ValueError: ",   "EPException",        "DeepEP error",          "DeepEP timeout",
+        "CUDA error",     "Segmentation fault", "DistBackendError: ",    "torch.OutOfMemoryError"};
     if (!out_.error.empty()) return;
     for (auto e : kErrors)
       if (bare.find(e) != bare.npos) {
@@ -170,12 +203,16 @@ class Reader {
   }
 
   LaneOutput out_;
+  std::vector<OfCases> seen_;
+  int num_cases_ = 0;
+  bool after_last_error_ = false;
+  std::string case_dtype_;
 };
 
 }  // namespace
 
-LaneOutput parse_lane_output(std::string_view text) {
-  return Reader().read(text);
+LaneOutput parse_lane_output(std::string_view text, bool ended_well) {
+  return Reader().read(text, ended_well);
 }
 
 }  // namespace ep

@@ -91,11 +91,19 @@ class Judge {
     const double gbps = out ? f.scale_out_gbps : f.scale_up_gbps;
     std::string seen = fmt::format("{:.1f} GB/s {}", gbps, out ? "RDMA" : "NVLink");
     if (f.time_us > 0) seen += fmt::format(", {:.1f} us", f.time_us);
+    if (f.epilogue_us > 0)
+      seen += f.op == "combine"
+                  ? w_(" and {:.1f} us for the reduction behind it", "，其后归约 {:.1f} us", f.epilogue_us)
+                  : w_(" and {:.1f} us for the copy behind it", "，其后复制 {:.1f} us", f.epilogue_us);
     seen += w_(" (logical, own rows included)", "（逻辑带宽，含本 rank 的行）");
     Outcome judged{
         Verdict::skip,
         seen + "; " + w_("no published figure for this kind of machine", "没有同类机器的公开数据")};
     std::string source = run_.log, next;
+    if (c_.gpus_shared) {
+      judged.reason = seen + "; " + w_("ranks share a GPU: not judged", "多个 rank 共用 GPU：不作判断");
+      return add(id, w_("{} is fast", "{} 的速度", name), "speed", judged, source, "", next);
+    }
     // Logical bandwidth counts tokens to the own node too, which never reach the NIC.
     const double rate = out && c_.topology ? line_rate_per_gpu(*c_.topology) : 0;
     const double net = gbps * (c_.nodes - 1) / std::max(1, c_.nodes);

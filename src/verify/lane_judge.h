@@ -16,6 +16,7 @@ namespace ep {
 struct LaneContext {
   std::string lane = "v1";
   int level = 2, nodes = 1, ranks = 8;  ///< ranks of all nodes
+  bool gpus_shared = false;             ///< more ranks than GPUs on this node: its speed says nothing
   std::string gpu;                      ///< name as the driver says it; empty unknown
   int sm = 0;                           ///< compute capability times ten; 0 unknown
   const Topology* topology = nullptr;   ///< line rate and the NICs that should carry the traffic

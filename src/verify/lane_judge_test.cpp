@@ -139,6 +139,25 @@ TEST(LaneJudge, FailureNamesTheErrorAndNoSpeedIsJudged) {
   EXPECT_FALSE(find(items, "speed.dispatch.best.bf16"));
 }
 
+TEST(LaneJudge, RanksThatShareAGpuAreNotJudgedBySpeed) {
+  const Topology t = eight_nics();
+  LaneContext c = two_b200(t);
+  c.level = 2;
+  c.nodes = 1;
+  c.ranks = 2;
+  c.gpus_shared = true;
+  LaneTestRun r = internode(66);
+  r.output.figures[0].time_us = 5000;
+  r.output.figures[0].epilogue_us = 30;
+  const auto items = judge_lane(r, c, Lang::en);
+  const auto* speed = find(items, "speed.dispatch.best.bf16");
+  ASSERT_TRUE(speed);
+  EXPECT_EQ(speed->outcome.verdict, Verdict::skip);
+  EXPECT_NE(speed->outcome.reason.find("5000.0 us and 30.0 us for the copy behind it"), std::string::npos)
+      << speed->outcome.reason;
+  EXPECT_NE(speed->outcome.reason.find("share a GPU"), std::string::npos) << speed->outcome.reason;
+}
+
 TEST(LaneJudge, NothingRecognisedIsUnknown) {
   LaneTestRun r;
   r.ok = true;
@@ -182,6 +201,29 @@ TEST(LaneJudge, LineRateIsSharedAndUnknownWhenOneIsUnknown) {
   EXPECT_DOUBLE_EQ(line_rate_per_gpu(t), 0);
 }
 
+TEST(LaneTest, V1InsideANodeNeedsTwoFourOrEightRanks) {
+  LaneTestRequest q;
+  q.lane = "v1";
+  for (const int good : {2, 4, 8}) {
+    q.gpus = good;
+    EXPECT_TRUE(check_lane_ranks(q)) << good;
+  }
+  for (const auto& [bad, next] : {std::pair{1, "epready verify -r 2"},
+                                  {3, "epready verify -r 2 --lane v1 --ranks 2"},
+                                  {6, "epready verify -r 2 --lane v1 --ranks 4"},
+                                  {16, "epready verify -r 2 --lane v1 --ranks 8"}}) {
+    q.gpus = bad;
+    const auto can = check_lane_ranks(q);
+    ASSERT_FALSE(can) << bad;
+    EXPECT_EQ(can.error().kind, ErrorKind::unsupported);
+    EXPECT_EQ(can.error().next, next);
+  }
+  q.lane = "v2";
+  EXPECT_TRUE(check_lane_ranks(q));
+  q.extra = {"--test-first-only"};
+  EXPECT_EQ(lane_test_argv(q, "t.py").back(), "--test-first-only");
+}
+
 // A stand-in for Python and for DeepEP's test: says what it was given, then what the real one prints.
 TEST(LaneTest, RunsWithTheEnvironmentFileAndKeepsTheLog) {
   char folder[] = "/tmp/epready-lane-XXXXXX";
@@ -192,6 +234,7 @@ TEST(LaneTest, RunsWithTheEnvironmentFileAndKeepsTheLog) {
   LaneTestRequest q;
   q.prefix = prefix;
   q.level = 3;
+  q.gpus = 8;
   q.nodes = {2, 1, "first", 1234, ""};
   q.shape.limit_s = 60;
   std::ofstream(prefix + "/DeepEP/tests/test_internode.py") << "\n";

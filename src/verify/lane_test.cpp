@@ -91,20 +91,36 @@ Result<std::string> find_lane_test(const LaneTestRequest& q) {
               "epready verify --tests CHECKOUT_OF_DEEPEP");
 }
 
+Result<> check_lane_ranks(const LaneTestRequest& q) {
+  // V1's kernels inside a node are compiled for these numbers of ranks and stop with "Unsupported ranks"
+  // otherwise (csrc/kernels/launch.cuh).
+  if (q.lane != "v1" || q.level > 2 || q.gpus == 2 || q.gpus == 4 || q.gpus == 8) return {};
+  return fail(
+      ErrorKind::unsupported,
+      fmt::format("DeepEP V1 does not run with {} rank{} inside a node", q.gpus, q.gpus == 1 ? "" : "s"), {},
+      "its kernels are for 2, 4 or 8 ranks, one on each GPU",
+      q.gpus > 2 ? fmt::format("epready verify -r 2 --lane v1 --ranks {}", q.gpus > 8   ? 8
+                                                                           : q.gpus > 4 ? 4
+                                                                                        : 2)
+                 : "epready verify -r 2");
+}
+
 std::vector<std::string> lane_test_argv(const LaneTestRequest& q, const std::string& script) {
-  return {q.prefix + "/venv/bin/python",
-          "-u",
-          script,
-          "--num-processes",
-          std::to_string(q.gpus),
-          "--num-tokens",
-          std::to_string(q.shape.num_tokens),
-          "--hidden",
-          std::to_string(q.shape.hidden),
-          "--num-experts",
-          std::to_string(q.shape.num_experts),
-          "--num-topk",
-          std::to_string(q.shape.num_topk)};
+  std::vector<std::string> out = {q.prefix + "/venv/bin/python",
+                                  "-u",
+                                  script,
+                                  "--num-processes",
+                                  std::to_string(q.gpus),
+                                  "--num-tokens",
+                                  std::to_string(q.shape.num_tokens),
+                                  "--hidden",
+                                  std::to_string(q.shape.hidden),
+                                  "--num-experts",
+                                  std::to_string(q.shape.num_experts),
+                                  "--num-topk",
+                                  std::to_string(q.shape.num_topk)};
+  out.insert(out.end(), q.extra.begin(), q.extra.end());
+  return out;
 }
 
 Result<LaneTestRun> run_lane_test(const LaneTestRequest& q,
@@ -149,7 +165,7 @@ Result<LaneTestRun> run_lane_test(const LaneTestRequest& q,
   out.ok = ended->ok();
   out.how = ended->how(spawn.limit_s);
   out.wall_s = ended->wall_s;
-  out.output = parse_lane_output(ended->out + "\n" + ended->err);
+  out.output = parse_lane_output(ended->out + "\n" + ended->err, out.ok);
   return out;
 }
 

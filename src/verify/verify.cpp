@@ -35,10 +35,19 @@ class Run {
     return options_.lane == "v1" ? kLaneV1 : options_.lane == "v2" ? kLaneV2 : unsigned(kLaneLocal);
   }
 
+  /// What only NICs need does not decide about a test inside one node: failed, it is a warning there;
+  /// unknown, it stays unsaid.
   void level_1() {
-    for (auto& c : run_checks(facts_, lane_bits(), options_.lang))
-      add({c.row->id, std::string(c.row->title.in(options_.lang)), "consistency", c.result.outcome,
+    for (auto& c : run_checks(facts_, lane_bits(), options_.lang)) {
+      Outcome seen = c.result.outcome;
+      if (options_.level == 2 && between_nodes(c.row->id)) {
+        if (seen.verdict == Verdict::fail) seen.verdict = Verdict::warn;
+        if (seen.verdict == Verdict::unknown)
+          seen = {Verdict::skip, w_("only NICs need it; unknown: {}", "仅网卡需要；未知：{}", seen.reason)};
+      }
+      add({c.row->id, std::string(c.row->title.in(options_.lang)), "consistency", std::move(seen),
            c.result.evidence, c.result.next});
+    }
     if (!options_.installed) return;
     // From level 2 on the lane's own test decides whether what is there works; level 1 has only the plan.
     Outcome o = options_.installed->outcome;
@@ -50,16 +59,15 @@ class Run {
          {},
          options_.installed->next});
   }
-
-  /// What NICs need: no reason to keep a test inside one node from running.
-  static bool between_nodes(const std::string& id) { return id.rfind("ib.", 0) == 0 || id == "lim.memlock"; }
+  static bool between_nodes(const std::string& id) {
+    return id.rfind("ib.", 0) == 0 || id == "lim.memlock" || id == "krn.dmabuf";
+  }
 
   /// Level 2 must not load a host that level 1 found broken, nor a GPU that someone uses.
   bool gates() {
     bool open = true;
     for (const auto& item : report_.items)
-      if (item.outcome.verdict == Verdict::fail && !(options_.level == 2 && between_nodes(item.id)))
-        open = false;
+      if (item.outcome.verdict == Verdict::fail) open = false;
     if (!open) {
       add({"gate.level1",
            w_("level 1 is good", "第 1 级通过"),
@@ -104,7 +112,8 @@ class Run {
     q.shape = options_.bench;
     if (facts_.gpus.empty())
       return not_run({ErrorKind::unsupported, w_("no GPU", "没有 GPU"), "", "", "", {}});
-    q.gpus = int(facts_.gpus.size());
+    if (q.gpus == 0) q.gpus = int(facts_.gpus.size());
+    if (auto can = check_lane_ranks(q); !can) return not_run(can.error());
     const bool between = q.level > 2;
     CounterSample before = between && options_.counters ? options_.counters() : CounterSample();
     auto ran = run_lane_test(q, options_.on_line, options_.interrupt);
@@ -115,6 +124,7 @@ class Run {
     c.level = q.level;
     c.nodes = between ? q.nodes.count : 1;
     c.ranks = c.nodes * q.gpus;
+    c.gpus_shared = q.gpus > int(facts_.gpus.size());
     c.gpu = facts_.gpus.front().name.value_or("");
     c.sm = topology.gpus.empty() ? 0 : topology.gpus.front().sm;
     c.topology = &topology;
