@@ -72,10 +72,12 @@ double window_cost(std::string_view four) {
 /// Cheapest place in the literal for the three neighbouring windows.
 std::pair<size_t, double> best_offset(std::string_view text) {
   std::pair<size_t, double> best{0, 1e300};
-  for (size_t b = 0; b + 6 <= text.size(); ++b) {
-    const double cost = window_cost(text.substr(b, 4)) + window_cost(text.substr(b + 1, 4)) +
-                        window_cost(text.substr(b + 2, 4));
-    if (cost < best.second) best = {b, cost};
+  double before = 0, last = 0;  // costs of the two windows to the left
+  for (size_t b = 0; b + 4 <= text.size(); ++b) {
+    const double now = window_cost(text.substr(b, 4));
+    if (b >= 2 && before + last + now < best.second) best = {b - 2, before + last + now};
+    before = last;
+    last = now;
   }
   return best;
 }

@@ -22,6 +22,7 @@ bool LinePattern::matches_beside(size_t known, std::string_view line) const {
 }
 
 size_t LinePattern::anchor() const {
+  if (literals.size() == 1) return 0;
   size_t best = 0;
   double best_cost = 1e300;
   for (size_t i = 0; i < literals.size(); ++i) {
