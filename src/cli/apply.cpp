@@ -1,29 +1,14 @@
 // `apply`: do a plan, journalled; go on after a reboot or an interruption.
 #include <fmt/core.h>
 
-#include <fstream>
-#include <iterator>
-
 #include "cli/apply_options.h"
 #include "cli/plan_options.h"
 #include "cli/rows.h"
-#include "plan/plan_json.h"
 #include "report/apply_report.h"
 #include "report/plan_report.h"
 
 namespace ep {
 namespace {
-
-Result<Plan> plan_of_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(ErrorKind::absent, "no such plan file", path, "", "write one: epready plan -o FILE");
-  std::string text((std::istreambuf_iterator<char>(file)), {});
-  auto plan = plan_from_json(text);
-  if (plan) return plan;
-  Error e = plan.error();
-  if (e.kind == ErrorKind::malformed) e.kind = ErrorKind::usage;  // half a file, or something else
-  return add_context(std::move(e), "while reading the plan " + path);
-}
 
 class Apply : public Command {
  public:
@@ -71,11 +56,11 @@ class Apply : public Command {
     if (!file_.empty() && resume_)
       return fail(ErrorKind::usage, "FILE and --resume exclude each other", file_,
                   "--resume takes the plan that was begun");
-    if (!file_.empty()) return plan_of_file(file_);
+    if (!file_.empty()) return read_plan_file(file_);
     std::string prefix = arguments_.prefix.empty() ? default_prefix() : arguments_.prefix;
     if (resume_) {
       std::string root = arguments_.root == "/" ? "" : arguments_.root;
-      auto plan = plan_of_file(root + prefix + "/state/plan.json");
+      auto plan = read_plan_file(root + prefix + "/state/plan.json");
       if (!plan && plan.error().kind == ErrorKind::absent)
         return fail(ErrorKind::absent, "no plan was begun here", prefix, "",
                     "epready plan -o FILE, then epready apply FILE");

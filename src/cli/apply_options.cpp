@@ -2,11 +2,36 @@
 #include "cli/apply_options.h"
 
 #include <fmt/core.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include "apply/tree.h"
+#include "plan/plan_json.h"
 
 namespace ep {
+
+Result<Plan> read_plan_file(const std::string& path) {
+  struct stat st {};
+  if (stat(path.c_str(), &st) == 0 && S_ISDIR(st.st_mode))
+    return fail(ErrorKind::usage, "the plan is a folder, not a file", path, "",
+                "write one: epready plan -o FILE");
+  errno = 0;
+  std::ifstream file(path, std::ios::binary);
+  if (const int error = errno; !file && error != ENOENT)
+    return os_failure("cannot read the plan file", path, error);
+  else if (!file)
+    return fail(ErrorKind::absent, "no such plan file", path, "", "write one: epready plan -o FILE");
+  auto plan = plan_from_json(std::string((std::istreambuf_iterator<char>(file)), {}));
+  if (plan) return plan;
+  Error e = plan.error();
+  if (e.kind == ErrorKind::malformed) e.kind = ErrorKind::usage;  // half a file, or something else
+  return add_context(std::move(e), "while reading the plan " + path);
+}
 
 std::vector<Option> place_options(ApplyArguments& a) {
   return {

@@ -14,6 +14,10 @@ struct ApplyArguments {
   int jobs = 0;
 };
 
+/// A plan that `plan -o` wrote. Errors: absent (no such file), usage (a folder, half a plan, another
+/// version), unsupported (may not be read).
+Result<Plan> read_plan_file(const std::string& path);
+
 /// --prefix and --root.
 std::vector<Option> place_options(ApplyArguments& a);
 /// --yes, --offline, --mirror, --jobs.

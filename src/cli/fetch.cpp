@@ -3,13 +3,11 @@
 #include <unistd.h>
 
 #include <fstream>
-#include <iterator>
 
 #include "apply/gather.h"
 #include "cli/apply_options.h"
 #include "cli/plan_options.h"
 #include "cli/rows.h"
-#include "plan/plan_json.h"
 #include "report/apply_report.h"
 
 namespace ep {
@@ -50,7 +48,7 @@ class FetchCommand : public Command {
   }
 
   int run(Context& c) override {
-    auto plan = file_.empty() ? planned(c) : read_plan(file_);
+    auto plan = file_.empty() ? planned(c) : read_plan_file(file_);
     if (!plan) return c.report(plan.error());
     auto apply = apply_options(arguments_, c);
     if (!apply) return c.report(apply.error());
@@ -78,14 +76,6 @@ class FetchCommand : public Command {
     if (!path.empty() && path[0] == '/') return path;
     char here[4096];
     return std::string(getcwd(here, sizeof here) ? here : ".") + "/" + path;
-  }
-  static Result<Plan> read_plan(const std::string& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file)
-      return fail(ErrorKind::absent, "no such plan file", path, "", "write one: epready plan -o FILE");
-    auto plan = plan_from_json(std::string((std::istreambuf_iterator<char>(file)), {}));
-    if (!plan) return add_context(plan.error(), "while reading the plan " + path);
-    return plan;
   }
   Result<Plan> planned(Context& c) {
     auto input = plan_input(c, wanted_);

@@ -44,3 +44,4 @@ sed "s/\"$host\"/\"other-host\"/" plan.json >other.json; run 2 apply other.json;
 sed 's/epready-plan-1/epready-plan-9/' plan.json >v9.json; run 2 apply v9.json; err_has "epready-plan-9"
 head -c 700 plan.json >half.json; run 2 apply half.json; err_has "not JSON"; err_has "next: epready plan -o FILE"
 [ ! -e prefix ] || die "a refused plan left something behind"
+run 2 apply "$scratch"; err_has "is a folder"
