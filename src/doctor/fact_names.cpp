@@ -5,7 +5,7 @@
 namespace ep {
 
 const std::vector<FactName>& fact_names() {
-  using enum FactType;
+  using enum ValueKind;
   static const std::vector<FactName> kTable = {
       {"nvshmem.version", version, {"NVSHMEM version", "NVSHMEM 版本"}},
       {"nvshmem.host_version", version, {"version of the NVSHMEM host library", "NVSHMEM host 库版本"}},

@@ -6,10 +6,11 @@
 #include <vector>
 
 #include "base/text.h"
+#include "recipe/condition.h"
 
 namespace ep {
 
-enum class FactType { version, number, boolean, text };
+using FactType = ValueKind;  ///< version, number, boolean or text; never open
 
 struct FactName {
   std::string_view name;

@@ -1,10 +1,8 @@
-// Observed: the facts a diagnosis stands on, each with where it was seen; and FactCondition: one `FACT OP
-// VALUE` of a problem, judged true, false or unknown. Pure; not the host's typed Facts (facts/facts.h), which
-// fill it.
+// Observed: the facts a diagnosis stands on, each with where it was seen; and FactCondition: a condition of a
+// problem (recipe/condition.h: grammar and evaluator) over them. Pure; not the host's typed Facts
+// (facts/facts.h), which fill it.
 #pragma once
 #include <map>
-#include <memory>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -13,10 +11,6 @@
 #include "base/finding.h"
 #include "base/result.h"
 #include "recipe/condition.h"
-
-namespace re2 {
-class RE2;
-}
 
 namespace ep {
 
@@ -29,7 +23,7 @@ struct Observation {
   Trust trust = Trust::installed;
 };
 
-class Observed {
+class Observed : public Names {
  public:
   void add(std::string_view fact, std::string value, Evidence where, Trust trust = Trust::installed);
   /// Known not to be there (an unset variable on a live host): different from never looked at.
@@ -40,6 +34,9 @@ class Observed {
   const std::vector<Observation>* all(std::string_view fact) const;
   bool absent(std::string_view fact) const { return absent_.count(std::string(fact)) != 0; }
   const std::map<std::string, std::vector<Observation>, std::less<>>& table() const { return values_; }
+  /// A text fact may have several values (device names); a variable and every other fact has one truth: the
+  /// best. Values are those of all(fact), or the best alone.
+  NameAnswer ask(std::string_view fact) const override;
   /// On a host every variable that is not set is known to be unset.
   bool environment_known = false;
 
@@ -50,26 +47,20 @@ class Observed {
 
 class FactCondition {
  public:
-  /// Errors say which word is wrong and name the nearest known one.
+  /// Errors say which word is wrong; an unknown fact names the nearest known one.
   static Result<FactCondition> parse(std::string_view text);
   struct Verdict {
     Truth truth = Truth::unknown;
     const Observation* by = nullptr;  ///< what decided it; nullptr when unknown or by absence
-    std::string_view fact;            ///< the first alternative's fact, for "observe this"
+    std::string_view fact;            ///< of the alternative that decided, for "observe this"
   };
   Verdict judge(const Observed& observed) const;
   /// More than hearsay says so and more than hearsay says the opposite: two hosts, two copies, two runs.
   bool contested(const Observed& observed) const;
-  const std::string& text() const { return text_; }
+  const std::string& text() const { return condition_.text; }
 
  private:
-  struct Term {
-    std::string fact, op, value;
-    std::shared_ptr<const re2::RE2> regex;
-  };
-  static Truth judge_term(const Term& term, const Observed& observed, const Observation** by);
-  std::string text_;
-  std::vector<Term> any_;
+  Condition condition_;
 };
 
 /// All of them: no if one is no, else unknown if one is unknown, else yes (also when there are none).
