@@ -42,7 +42,9 @@ TEST(Wheels, SetsOnRecordAreClosedForEveryMachine) {
       for (const auto& w : closed_set(set, machine, {})) {
         const std::string name = requirement_name(w.requirement);
         names.insert(name);
-        if (w.marker.empty()) EXPECT_TRUE(whole.insert(name).second) << set.id << ": two of " << name;
+        if (w.marker.empty()) {
+          EXPECT_TRUE(whole.insert(name).second) << set.id << ": two of " << name;
+        }
       }
       for (const char* tool : {"numpy", "setuptools", "wheel", "ninja", "packaging"})
         EXPECT_TRUE(names.count(tool)) << set.id << " on " << machine << " lacks " << tool;
@@ -52,7 +54,9 @@ TEST(Wheels, SetsOnRecordAreClosedForEveryMachine) {
         const bool cuda = names.count("triton") != 0;
         const bool old = set.id == "torch-2.9.1" || set.id == "torch-2.10.0";
         EXPECT_TRUE(cuda || (machine == std::string("aarch64") && old)) << set.id;
-        if (cuda) EXPECT_GE(names.size(), 20u) << set.id << " on " << machine;
+        if (cuda) {
+          EXPECT_GE(names.size(), 20u) << set.id << " on " << machine;
+        }
       }
     }
 }
