@@ -57,6 +57,36 @@ void idle_nics(Observed& o) {
         Trust::running);
 }
 
+/// Pull request 564 (2026-01) came after 1.2.1 was numbered: older numbers cannot hold it, 1.2.1 may; these
+/// commits do or are older.
+void rc_fix(Observed& o) {
+  if (o.all("deepep.rc_fix")) return;
+  const Observation* version = o.best("deepep.version");
+  if (version && compare_versions(VersionOrder::dotted, version->value, "1.2.1") < 0) {
+    o.add("deepep.rc_fix", "false", version->where, version->trust);
+    return;
+  }
+  std::string commit;
+  const Observation* by = o.best("deepep.commit");
+  if (by)
+    commit = by->value;
+  else if (version && contains(version->value, "+"))
+    by = version, commit = version->value.substr(version->value.find('+') + 1);
+  if (starts_with(commit, "29d31c0")) o.add("deepep.rc_fix", "true", by->where, by->trust);
+  for (const char* old : {"9af0e0d", "a84a248", "c939644", "9249c25"})
+    if (starts_with(commit, old)) o.add("deepep.rc_fix", "false", by->where, by->trust);
+}
+
+/// The NVSHMEM that DeepEP was built with against the one that a process would load.
+void nvshmem_pair(Observed& o) {
+  const Observation* built = o.best("nvshmem.build_version");
+  const Observation* host = o.best("nvshmem.host_version");
+  if (!host || host->trust != Trust::running) host = o.best("nvshmem.version");
+  if (!built || !host || o.all("nvshmem.pair_ok")) return;
+  const bool same = compare_versions(VersionOrder::dotted, built->value, host->value) == 0;
+  o.add("nvshmem.pair_ok", same ? "true" : "false", host->where, host->trust);
+}
+
 void arch_ok(Observed& o) {
   const auto* archs = o.all("deepep.archs");
   const Observation* gpu = o.best("gpu.compute_capability");
@@ -99,14 +129,8 @@ void derive_facts(Observed& o) {
           : compare_versions(VersionOrder::dotted, v->value, "2.5") < 0 ? "v2"
                                                                         : "v25",
           v->where, v->trust);
-  // Pull request 564 (2026-01) came after 1.2.1 was numbered: older numbers cannot hold it, 1.2.1 may; this
-  // commit does.
-  if (const auto* c = o.best("deepep.commit");
-      c && !o.all("deepep.rc_fix") && starts_with(c->value, "29d31c0"))
-    o.add("deepep.rc_fix", "true", c->where, c->trust);
-  if (const auto* v = o.best("deepep.version");
-      v && !o.all("deepep.rc_fix") && compare_versions(VersionOrder::dotted, v->value, "1.2.1") < 0)
-    o.add("deepep.rc_fix", "false", v->where, v->trust);
+  rc_fix(o);
+  nvshmem_pair(o);
   if (const auto* names = o.all("nic.names"))
     for (const auto& n : std::vector<Observation>(*names))
       if (std::string d = driver_of(n.value); !d.empty()) o.add("nic.driver", d, n.where, n.trust);

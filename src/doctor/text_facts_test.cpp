@@ -112,6 +112,7 @@ TEST(TextFacts, WhichDeepEpKnowsTheNewQueueOrder) {
   EXPECT_EQ(best("deep_ep        1.1.0\n", "deepep.rc_fix"), "false");
   EXPECT_EQ(best("deep_ep        1.2.1+29d31c0\n", "deepep.rc_fix"), "true");
   EXPECT_EQ(best("deep_ep        1.2.1+73b6ea4\n", "deepep.rc_fix"), "");
+  EXPECT_EQ(best("deep_ep        1.2.1+9af0e0d\n", "deepep.rc_fix"), "false");
   EXPECT_EQ(best("deep_ep        2.0.0\n", "deepep.rc_fix"), "");
 }
 

@@ -61,9 +61,17 @@ mv "$site"/nvidia_nvshmem_cu12-3.5.19.dist-info "$site"/nvidia_nvshmem_cu12-3.3.
 sed -i 's/^Version: .*/Version: 3.3.24/' "$site"/nvidia_nvshmem_cu12-3.3.24.dist-info/METADATA
 run 1 doctor --json --from host; json "'driver.hca-name' in [f['kind'] for f in d['findings'] if f['severity'] != 'info']"
 
+# 3: every rank is sent to the first NIC.
+host; set_env NVSHMEM_HCA_LIST=mlx5_0:1
+run 1 doctor --json --from host; json "'perf.single-nic' in [f['kind'] for f in d['findings'] if f['severity'] != 'info']"
+
 # 4: the CPU handler, though the driver allows the GPU's.
 host; set_env NVSHMEM_IBGDA_NIC_HANDLER=cpu
 run 1 doctor --json --from host; json "'hang.nic-handler' in [f['kind'] for f in d['findings']]"
+
+# 5: the device part of one NVSHMEM inside DeepEP, the host part of another in front of it.
+host; sed -i 's/^nvshmem=.*/nvshmem=3.4.5/' "$epready/deepep/.epready-part"; grep -q '^nvshmem=3.4.5' "$epready/deepep/.epready-part"
+run 1 doctor --json --from host; json "'nvshmem.device-host-mismatch' in [f['kind'] for f in d['findings'] if f['severity'] != 'info']"
 
 # 7: DeepEP built for Hopper on a B200.
 host; sed -i 's/^arch=.*/arch=90/' "$epready/deepep/.epready-part"
