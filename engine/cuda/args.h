@@ -17,6 +17,8 @@ inline constexpr int kAuxWarps = 4;     // warps of a dispatch block that count 
 inline constexpr int kExpertWarps = 2;  // and that count experts
 inline constexpr int kDispatchThreads = 832;
 inline constexpr int kMaxPushWarps = 8, kStreamThreads = 832;
+inline constexpr int kWordsWarps = 24;  // combine by words: pushing and adding warps of a block
+inline constexpr int kWordsPushBytes = 7 * 512, kWordsAddBytes = 4 * 512;  // a warp's pieces of a row
 inline constexpr size_t kControlBytes = size_t{2} << 20;
 
 /// Protocol steps that use epochs of their own; also the vocabulary of timeouts.
@@ -26,7 +28,7 @@ enum Phase : uint32_t {
   kPhaseTail,     // dispatch waits until a peer's rows have landed
   kPhaseExperts,  // dispatch waits for the expert counts of a peer
   kPhaseReady,    // combine waits until a peer's rows are ready to be read
-  kPhaseStream,   // streamed combine waits until a peer's row has landed
+  kPhaseStream,   // streamed combine, and combine by words, wait until a peer's row has landed
   kPhaseBarrier,  // alignment barrier of the bench
   kPhases
 };
@@ -81,7 +83,8 @@ struct Tiling {
   int stage_bytes = 0;
   int table_tokens = 0;      // most tokens of one block
   int share = 0, extra = 0;  // tokens of a block of this rank; the first `extra` blocks have one more
-  // Streamed combine: warps that add, and their rings.
+  int push_ctas = 0;  // combine by words: blocks that only push, the others add; 0: every block does both
+  // Streamed combine: warps that add, and their rings. Combine by words: warps that add.
   int adders = 0, add_stages = 0, add_seg_bytes = 0, add_segs = 0, add_stage_bytes = 0;
   size_t smem = 0;
 };
@@ -139,7 +142,8 @@ struct CombineArgs {
   const int32_t* recv_count;
   uint8_t* out;
   // Streamed combine: rows of rank d for this rank arrive at stage[d * max_tokens + place], place counted
-  // among d's rows for this rank; the row's flag at the same index then holds the epoch.
+  // among d's rows for this rank; the row's flag at the same index then holds the epoch. Combine by words has
+  // staging memory of its own and no flags.
   const uint8_t* stage;
   const uint32_t* stage_flag;
   uint8_t* stage_at[kMaxGpuRanks];  // of every rank: where this rank's rows go

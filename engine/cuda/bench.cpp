@@ -162,6 +162,7 @@ void run_phases(Bench& b) {
   b.add("combine", "weighted", b.combine(b.plan(), mode, true), true, 0);
   b.add("combine", "graph", b.combine(b.plan(true), mode, false), true, 0);
   b.add("combine", "stream", b.combine(b.plan(), CombineMode::kStream, false), true, 0);
+  b.add("combine", "words", b.combine(b.plan(), CombineMode::kWords, false), true, 0);
   b.add("combine", "pull", b.combine(b.plan(), CombineMode::kPull, false), true, 0);
   b.add("combine", "plain pull", b.combine(b.plan(), CombineMode::kPullPlain, false), true, 0);
   const Summary both = b.meter.time(
@@ -177,7 +178,9 @@ void run_phases(Bench& b) {
   // What an operation costs among others in a captured graph: ten in a row, no events between them.
   constexpr int kChain = 10;
   b.add("dispatch", "chain", b.meter.chain(b.plan(), kChain, [&] { rank.dispatch(); }), false, 0);
-  if (rank.resolve(mode) != CombineMode::kStream)  // streams need a dispatch between them
+  // Pushes need a dispatch between them.
+  const CombineMode resolved = rank.resolve(mode);
+  if (resolved != CombineMode::kStream && resolved != CombineMode::kWords)
     b.add("combine", "chain", b.meter.chain(b.plan(), kChain, [&] { rank.combine(mode, false); }), true, 0);
   const Summary pair = b.meter.chain(b.plan(), kChain, [&] {
     rank.dispatch();
@@ -366,11 +369,11 @@ int case_tune(Group& group, const Options& o) {
                        attempt(d, c, false);
                      });
     for_combinations({or_zero(o.sms), or_zero(o.combine_warps), or_zero(o.combine_stages),
-                      or_zero(o.combine_seg), or_zero(o.adders)},
+                      or_zero(o.combine_seg), or_zero(o.adders), o.push_sms.empty() ? choose : o.push_sms},
                      [&](const std::vector<int>& v) {
                        Tuning d, c;
                        d.ctas = c.ctas = v[0], c.warps = v[1], c.stages = v[2], c.seg_bytes = v[3];
-                       c.adders = v[4];
+                       c.adders = v[4], c.push_ctas = v[5];
                        attempt(d, c, true);
                      });
   }

@@ -26,7 +26,9 @@ void add_breakdown(Rank& rank, Meter& meter, const Options& options, BenchReport
     int stamp;
     const char* name;
   };
-  const bool streamed = combine && rank.resolve(options.combine) == CombineMode::kStream;
+  const CombineMode mode = rank.resolve(options.combine);
+  const bool streamed = combine && mode == CombineMode::kStream;
+  const bool by_words = combine && mode == CombineMode::kWords;
   const std::vector<Step> steps =
       !combine   ? std::vector<Step>{{kStampStart, "blocks started"},    {kStampRouted, "routing read"},
                                      {kStampSent, "counts sent"},        {kStampCounts, "counts known"},
@@ -35,6 +37,11 @@ void add_breakdown(Rank& rank, Meter& meter, const Options& options, BenchReport
       : streamed ? std::vector<Step>{{kStampStart, "blocks started"},   {kStampCounts, "rows known"},
                                      {kStampFirst, "first rows added"}, {kStampDrained, "rows pushed"},
                                      {kStampAnnounced, "flags sent"},   {kStampFlags, "rows added"}}
+      : by_words ? std::vector<Step>{{kStampStart, "blocks started"},
+                                     {kStampCounts, "rows known"},
+                                     {kStampFirst, "first rows added"},
+                                     {kStampDrained, "rows pushed"},
+                                     {kStampFlags, "rows added"}}
                  : std::vector<Step>{{kStampStart, "blocks started"},
                                      {kStampCounts, "peers ready"},
                                      {kStampFirst, "first rows here"},

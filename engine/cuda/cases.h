@@ -14,6 +14,7 @@ int case_fault(Group& group, const Options& options);
 int case_ceiling(Group& group, const Options& options);
 int case_bench(Group& group, const Options& options);
 int case_tune(Group& group, const Options& options);
+int case_versus(Group& group, const Options& options);
 
 /// A rank set up for the largest of `shapes`.
 RankSetup setup_of(const Options& options, const std::vector<Shape>& shapes);

@@ -58,6 +58,42 @@ __device__ inline void fill_table(const CombineArgs& a, const RowTable& t, int i
   }
 }
 
+/// What this rank holds for the others. Rows are numbered over places and destinations in the order in which
+/// the receivers add them, so that they complete in about that order too.
+struct Outgoing {
+  int32_t held[kMaxGpuRanks];   // rows here of each source
+  int32_t first[kMaxGpuRanks];  // slot of the first
+  int32_t base[kMaxGpuRanks];   // slot of this rank's first row on each other rank
+  uint32_t count;               // of numbers, those without a row included
+
+  /// Warp 0.
+  __device__ void fill(const CombineArgs& a) {
+    const int lane = threadIdx.x & 31, ranks = a.shape.ranks;
+    const bool inside = lane < ranks;
+    const int mine = inside ? a.recv_count[lane] : 0, own = inside ? a.slot_base[lane] : 0;
+    int before = 0;
+    for (int s = 0; s < ranks; ++s) {
+      const int n = __shfl_sync(~0u, mine, s);
+      if (s < lane) before += n;
+    }
+    const int most = __reduce_max_sync(~0u, lane == a.rank ? 0 : mine);
+    if (inside) {
+      held[lane] = mine;
+      first[lane] = before;
+      base[lane] = own;
+    }
+    if (lane == 0) count = static_cast<uint32_t>(most) * (ranks - 1);
+  }
+  /// Destination and place among the rows for it; false where a number has no row.
+  __device__ bool row(const CombineArgs& a, uint32_t number, int& dst, int& place) const {
+    const int others = a.shape.ranks - 1;
+    place = static_cast<int>(number) / others;
+    dst = a.rank + 1 + (static_cast<int>(number) - place * others);
+    if (dst >= a.shape.ranks) dst -= a.shape.ranks;
+    return place < held[dst];
+  }
+};
+
 template <bool kWeighted>
 __device__ inline void add_pair(float& low, float& high, uint32_t bits, float w) {
   const float x = __uint_as_float(bits << 16), y = __uint_as_float(bits & 0xffff0000u);

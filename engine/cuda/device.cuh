@@ -228,12 +228,16 @@ __device__ __noinline__ inline void give_up(const Waiter& w, uint32_t phase, uin
 struct Patience {
   uint64_t start = 0;
   int spins = 0;
-  __device__ bool spent(const Waiter& w, uint32_t epoch, uint32_t phase, int peer) {
+  /// The limit has passed, or another block has given up.
+  __device__ bool late(const Waiter& w) {
     if ((++spins & 255) != 0) return false;
     const uint64_t now = global_ns();
     if (start == 0) start = now;
-    if (load_volatile(&w.mine->abort) != 0) return true;
-    if (now - start <= w.timeout_ns) return false;
+    return load_volatile(&w.mine->abort) != 0 || now - start > w.timeout_ns;
+  }
+  /// The same, said to all.
+  __device__ bool spent(const Waiter& w, uint32_t epoch, uint32_t phase, int peer) {
+    if (!late(w)) return false;
     give_up(w, phase, static_cast<uint32_t>(peer), epoch);
     return true;
   }

@@ -105,6 +105,11 @@ __device__ inline void place_tokens(const DispatchArgs& a, const FrontMemory& m,
     m.group[g * ranks + lane] = sum;
     sum += n;
   }
+  // The barrier of all but the expert warps orders this for the moving warps. racecheck does not see that and
+  // reports their reads; after a barrier of the writers alone, in which those take no part, it is silent.
+#ifdef EP_RACECHECK
+  if (mine.count > 32) named_barrier(kBarAux, kAuxWarps * 32);
+#endif
 }
 /// With a cached layout the slots come from the handle; groups and bases add nothing.
 __device__ inline void load_cached(const DispatchArgs& a, const FrontMemory& m, Range mine, int tid) {

@@ -162,6 +162,24 @@ std::string plan_stream(const Shape& s, const DeviceLimits& limits, int max_ctas
   return {};
 }
 
+std::string plan_words(const Shape& s, const DeviceLimits& limits, int max_ctas, const Tuning& wish,
+                       Tiling& t) {
+  t = Tiling{};
+  if (std::string wrong = set_blocks(s, max_ctas, wish, t); !wrong.empty()) return wrong;
+  t.warps = std::clamp(wish.warps > 0 ? wish.warps : 8, 1, kWordsWarps - 1);
+  t.adders = std::clamp(wish.adders > 0 ? wish.adders : 16, 1, kWordsWarps - t.warps);
+  t.push_ctas = std::clamp(wish.push_ctas, 0, t.ctas - 1);
+  t.table_tokens = std::max(1, divide_up(most_tokens(s), t.ctas - t.push_ctas));
+  t.seg_bytes = kWordsPushBytes;
+  t.segs = divide_up(static_cast<int>(s.combine_row_bytes()), t.seg_bytes);
+  t.add_seg_bytes = kWordsAddBytes;
+  t.add_segs = divide_up(static_cast<int>(s.combine_row_bytes()), t.add_seg_bytes);
+  t.smem = table_bytes(t.table_tokens, s.ranks);
+  if (t.smem > limits.smem - kReservedSmem)
+    return "too many tokens per multiprocessor for its shared memory: use more";
+  return {};
+}
+
 ExpertMap expert_map(const Shape& s) {
   const int share = s.experts / s.ranks, extra = s.experts % s.ranks;
   const auto magic = [](int bits, int divisor) {
@@ -173,9 +191,14 @@ ExpertMap expert_map(const Shape& s) {
 }
 
 cudaError_t prepare_kernels(const DeviceLimits& limits) {
-  const void* kernels[] = {dispatch_kernel(Path::kBulk, 0),  dispatch_kernel(Path::kPlain, 4),
-                           dispatch_kernel(Path::kPlain, 7), pull_kernel(Path::kBulk),
-                           pull_kernel(Path::kPlain),        stream_kernel()};
+  const void* kernels[] = {dispatch_kernel(Path::kBulk, 0),
+                           dispatch_kernel(Path::kPlain, 4),
+                           dispatch_kernel(Path::kPlain, 7),
+                           pull_kernel(Path::kBulk),
+                           pull_kernel(Path::kPlain),
+                           stream_kernel(),
+                           words_kernel(false),
+                           words_kernel(true)};
   for (const void* kernel : kernels) {
     const cudaError_t e = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                                static_cast<int>(limits.smem - kReservedSmem));
@@ -205,6 +228,11 @@ cudaError_t launch_pull(const CombineArgs& a, Path path, cudaStream_t stream) {
 cudaError_t launch_stream(const CombineArgs& a, cudaStream_t stream) {
   return launch(stream_kernel(), a, a.tile.ctas, (a.tile.warps + 3 + a.tile.adders) * 32, a.tile.smem,
                 stream);
+}
+
+cudaError_t launch_words(const CombineArgs& a, cudaStream_t stream) {
+  return launch(words_kernel(std::min(a.shape.ranks, a.shape.topk) > 2), a, a.tile.ctas,
+                (a.tile.warps + a.tile.adders) * 32, a.tile.smem, stream);
 }
 
 }  // namespace ep::engine::gpu

@@ -20,8 +20,9 @@ struct Tuning {
   int seg_bytes = 0;
   int unroll = 0;  // plain dispatch
   int ahead = -1;
-  int own = -1;    // dispatch: warps for this rank's own rows; below 0 = choose
-  int adders = 0;  // streamed combine: warps that add
+  int own = -1;        // dispatch: warps for this rank's own rows; below 0 = choose
+  int adders = 0;      // streamed combine, combine by words: warps that add
+  int push_ctas = -1;  // combine by words; below 0 = choose
 };
 
 struct DeviceLimits {
@@ -39,6 +40,8 @@ std::string plan_pull(const Shape& shape, Path path, const DeviceLimits& limits,
                       const Tuning& wish, Tiling& out);
 std::string plan_stream(const Shape& shape, const DeviceLimits& limits, int max_ctas, const Tuning& wish,
                         Tiling& out);
+std::string plan_words(const Shape& shape, const DeviceLimits& limits, int max_ctas, const Tuning& wish,
+                       Tiling& out);
 ExpertMap expert_map(const Shape& shape);
 
 /// Sets the kernels' shared-memory limits on the current device; once per device.
@@ -46,10 +49,12 @@ cudaError_t prepare_kernels(const DeviceLimits& limits);
 cudaError_t launch_dispatch(const DispatchArgs& args, Path path, cudaStream_t stream);
 cudaError_t launch_pull(const CombineArgs& args, Path path, cudaStream_t stream);
 cudaError_t launch_stream(const CombineArgs& args, cudaStream_t stream);
+cudaError_t launch_words(const CombineArgs& args, cudaStream_t stream);
 
 const void* dispatch_kernel(Path path, int unroll);
 const void* pull_kernel(Path path);
 const void* stream_kernel();
+const void* words_kernel(bool many);  // more than two rows a token
 // service.cu
 struct HashResult {
   uint32_t wrong_rows = 0;

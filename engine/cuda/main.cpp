@@ -27,6 +27,7 @@ constexpr Case kCases[] = {
     {"fault", case_fault, "a rank that does not come: the others name it and the phase, and work again"},
     {"ceiling", case_ceiling, "what the link gives to stores, loads and copy engines, without protocol"},
     {"bench", case_bench, "the table of one shape or several, with ceilings and peers in the same run"},
+    {"versus", case_versus, "ways of combine in turns within one run, against the one chosen by itself"},
     {"tune", case_tune, "dispatch and combine for every combination of the listed tilings"},
 };
 

@@ -104,17 +104,21 @@ const std::vector<Option>& table() {
        list(&Options::ahead)},
       {"--own", "N[,N]", "dispatch: warps that copy the rank's own rows (0: those that move the others)",
        list(&Options::own)},
-      {"--combine", "auto|stream|pull|plain", "how combine moves rows (auto: stream for many tokens)",
+      {"--combine", "auto|stream|pull|plain|words", "how combine moves rows (auto: stream for many tokens)",
        [](Options& o, const std::string& v) {
          o.combine = v == "stream"  ? CombineMode::kStream
                      : v == "pull"  ? CombineMode::kPull
                      : v == "plain" ? CombineMode::kPullPlain
+                     : v == "words" ? CombineMode::kWords
                                     : CombineMode::kAuto;
          return v == "auto" || o.combine != CombineMode::kAuto;
        }},
       {"--combine-warps", "N[,N]", "combine: warps", list(&Options::combine_warps)},
       {"--combine-stages", "N[,N]", "combine: pieces in flight per warp", list(&Options::combine_stages)},
       {"--adders", "N[,N]", "streamed combine: warps that add", list(&Options::adders)},
+      {"--push-sms", "N[,N]",
+       "combine by words: multiprocessors that only push, the others add (0: all do both)",
+       list(&Options::push_sms)},
       {"--combine-seg", "N[,N]", "combine: bytes of a piece", list(&Options::combine_seg)},
       {"--warm", nullptr, "leave the cache as it is between iterations",
        [](Options& o, const std::string&) { return o.warm = true; }},
@@ -144,6 +148,7 @@ Tuning Options::combine_tuning() const {
   Tuning t;
   t.ctas = first(sms), t.warps = first(combine_warps), t.stages = first(combine_stages);
   t.seg_bytes = first(combine_seg), t.adders = first(adders);
+  t.push_ctas = first(push_sms, -1);
   return t;
 }
 

@@ -28,7 +28,7 @@ struct Options {
   std::string nccl;
   // Lists, for the tune case; other cases take the first value.
   std::vector<int> token_list, sms, warps, stages, lag, seg, unroll, ahead, own;
-  std::vector<int> combine_warps, combine_stages, combine_seg, adders;
+  std::vector<int> combine_warps, combine_stages, combine_seg, adders, push_sms;
 
   Tuning dispatch_tuning() const;
   Tuning combine_tuning() const;

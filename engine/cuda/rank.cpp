@@ -75,14 +75,20 @@ Region flag_region(const Shape& s, const Region& stage) {
   return {round_up(stage.offset + stage.bytes + kGuardBytes, kRegionAlign), s.capacity() * sizeof(uint32_t)};
 }
 
+/// Staging memory of combine by words.
+Region words_region(const Shape& s, const Region& flags) {
+  return {round_up(flags.offset + flags.bytes + kGuardBytes, kRegionAlign),
+          s.capacity() * s.combine_row_bytes()};
+}
+
 /// From so many tokens and multiprocessors on a stream is faster than a pull (measured, PERFORMANCE.md): its
 /// flags cost some microseconds at the end, and each of its blocks stands still while it raises them.
 constexpr int kStreamTokens = 2048, kStreamCtas = 64;
 }  // namespace
 
 size_t Rank::arena_bytes(const Shape& shape) {
-  const Region flags = flag_region(shape, stage_region(shape, ArenaPlan::of(shape)));
-  return round_up(kControlBytes + flags.offset + flags.bytes + kGuardBytes, kControlBytes);
+  const Region words = words_region(shape, flag_region(shape, stage_region(shape, ArenaPlan::of(shape))));
+  return round_up(kControlBytes + words.offset + words.bytes + kGuardBytes, kControlBytes);
 }
 size_t Rank::local_bytes(const Shape& shape) {
   return LocalPlan(shape).total;
@@ -126,6 +132,7 @@ void Rank::configure(const Shape& shape) {
   plan_ = ArenaPlan::of(shape);
   stage_ = stage_region(shape, plan_);
   stage_flag_ = flag_region(shape, stage_);
+  words_ = words_region(shape, stage_flag_);
   const LocalPlan local(shape);
   char* base = local_.as<char>();
   x_ = base + local.x;
@@ -165,7 +172,6 @@ void Rank::fill_arguments() {
   combine_.slot = slot_;
   combine_.slot_base = slot_base_;
   combine_.recv_count = recv_count_;
-  combine_.stage = reinterpret_cast<uint8_t*>(region(rank(), stage_));
   combine_.stage_flag = reinterpret_cast<uint32_t*>(region(rank(), stage_flag_));
   const size_t mine = static_cast<size_t>(rank()) * shape_.max_tokens;
   combine_.out = reinterpret_cast<uint8_t*>(out_);
@@ -174,9 +180,15 @@ void Rank::fill_arguments() {
     dispatch_.recv_scale[r] = reinterpret_cast<uint8_t*>(region(r, plan_.recv_scale));
     dispatch_.recv_meta[r] = reinterpret_cast<uint8_t*>(region(r, plan_.recv_meta));
     combine_.y[r] = reinterpret_cast<uint8_t*>(region(r, plan_.y));
-    combine_.stage_at[r] = reinterpret_cast<uint8_t*>(region(r, stage_)) + mine * shape_.combine_row_bytes();
     combine_.stage_flag_at[r] = reinterpret_cast<uint32_t*>(region(r, stage_flag_)) + mine;
   }
+}
+
+void Rank::set_stage(const Region& of) {
+  const size_t mine = static_cast<size_t>(rank()) * shape_.max_tokens * shape_.combine_row_bytes();
+  combine_.stage = reinterpret_cast<uint8_t*>(region(rank(), of));
+  for (int r = 0; r < group_.size(); ++r)
+    combine_.stage_at[r] = reinterpret_cast<uint8_t*>(region(r, of)) + mine;
 }
 
 void Rank::retune(const Tuning& dispatch, const Tuning& combine) {
@@ -185,6 +197,7 @@ void Rank::retune(const Tuning& dispatch, const Tuning& combine) {
   if (wrong.empty()) wrong = plan_pull(shape_, Path::kPlain, limits_, max_ctas_, combine, plain_tile_);
   if (!plan_stream(shape_, limits_, max_ctas_, combine, stream_tile_).empty())
     stream_tile_ = Tiling{};  // pull does
+  if (!plan_words(shape_, limits_, max_ctas_, combine, words_tile_).empty()) words_tile_ = Tiling{};
   for (Tiling* t : {&dispatch_.tile, &pull_tile_, &plain_tile_}) {
     t->share = shape_.tokens[rank()] / std::max(1, t->ctas);
     t->extra = shape_.tokens[rank()] - t->share * t->ctas;
@@ -201,6 +214,7 @@ void Rank::reset() {
   group_.barrier();
   EP_CUDA(cudaMemsetAsync(arena(rank()), 0, kControlBytes, stream_));
   EP_CUDA(cudaMemsetAsync(region(rank(), stage_flag_), 0, stage_flag_.bytes, stream_));
+  EP_CUDA(cudaMemsetAsync(region(rank(), words_), 0xff, words_.bytes, stream_));  // no row has arrived
   EP_CUDA(cudaStreamSynchronize(stream_));
   std::memset(report_.as(), 0, sizeof(AbortReport));
   group_.barrier();
@@ -217,10 +231,13 @@ CombineMode Rank::resolve(CombineMode mode) const {
   const bool can_stream = setup_.path == Path::kBulk && group_.size() > 1 && stream_tile_.ctas > 0;
   const bool pays = shape_.max_tokens >= kStreamTokens && stream_tile_.ctas >= kStreamCtas;
   if (mode == CombineMode::kAuto) return can_stream && pays ? CombineMode::kStream : CombineMode::kPull;
-  return mode == CombineMode::kStream && !can_stream ? CombineMode::kPull : mode;
+  if (mode == CombineMode::kStream && !can_stream) return CombineMode::kPull;
+  if (mode == CombineMode::kWords && (group_.size() < 2 || words_tile_.ctas == 0)) return CombineMode::kPull;
+  return mode;
 }
 const Tiling& Rank::combine_tile(CombineMode mode) const {
   mode = resolve(mode);
+  if (mode == CombineMode::kWords) return words_tile_;
   return mode == CombineMode::kStream ? stream_tile_ : mode == CombineMode::kPull ? pull_tile_ : plain_tile_;
 }
 
@@ -230,8 +247,11 @@ void Rank::combine(CombineMode mode, bool weighted, uint64_t* stamps) {
   combine_.stamps = stamps;
   combine_.timeout_ns = static_cast<uint64_t>(setup_.timeout_s * 1e9);
   combine_.tile = combine_tile(mode);
+  set_stage(mode == CombineMode::kWords ? words_ : stage_);
   if (mode == CombineMode::kStream) {
     EP_CUDA(launch_stream(combine_, stream_));
+  } else if (mode == CombineMode::kWords) {
+    EP_CUDA(launch_words(combine_, stream_));
   } else {
     EP_CUDA(launch_pull(combine_, mode == CombineMode::kPull ? setup_.path : Path::kPlain, stream_));
   }

@@ -48,7 +48,7 @@ struct RankSetup {
 };
 
 /// kAuto: stream for many tokens, pull for few (see kStreamTokens in rank.cpp).
-enum class CombineMode { kAuto, kStream, kPull, kPullPlain };
+enum class CombineMode { kAuto, kStream, kPull, kPullPlain, kWords };
 
 class Rank {
  public:
@@ -104,6 +104,7 @@ class Rank {
 
  private:
   void fill_arguments();
+  void set_stage(const Region& region);
 
   Group& group_;
   RankSetup setup_;
@@ -114,14 +115,14 @@ class Rank {
   Buffer local_, report_;
   Shape shape_;
   ArenaPlan plan_;
-  Region stage_, stage_flag_;
+  Region stage_, stage_flag_, words_;
   char *x_ = nullptr, *scale_ = nullptr, *out_ = nullptr;
   int32_t *topk_idx_ = nullptr, *recv_count_ = nullptr, *expert_count_ = nullptr, *slot_ = nullptr,
           *slot_base_ = nullptr;
   float* topk_weight_ = nullptr;
   DispatchArgs dispatch_ = {};
   CombineArgs combine_ = {};
-  Tiling pull_tile_, plain_tile_, stream_tile_;
+  Tiling pull_tile_, plain_tile_, stream_tile_, words_tile_;
 };
 
 const char* name_of(Phase phase);

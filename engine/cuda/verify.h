@@ -2,6 +2,7 @@
 // comparison on the host, and row hashes on the device for every iteration.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,9 @@ class Verifier {
   size_t rows() const { return expected_.rows; }
   const Received& expected() const { return expected_; }
   const Routing& routing(int rank) const { return routing_[rank]; }
+  bool sends() const {
+    return std::any_of(send_list_.begin(), send_list_.end(), [](const auto& list) { return !list.empty(); });
+  }
   /// Rows that this rank sends to others / receives from others.
   size_t rows_out() const { return rows_out_; }
   size_t rows_in() const { return rows_in_; }
