@@ -206,10 +206,19 @@ void check_dangers(Lint& l) {
        {"0 takes symmetric memory and GIN away: DeepEP V2 cannot start across hosts",
         "0 会失去对称内存与 GIN：DeepEP V2 无法跨机启动"}},
       {"NCCL_CROSS_NIC",
-       [](const Lint& x, const std::string& v) { return v == "0" && x.in.lane == "v2"; },
+       [](const Lint& x, const std::string& v) {
+         return v == "0" && x.in.lane == "v2" && !x.has("NCCL_SHIMNET_GUEST_CONFIG_CHECKER_CONFIG_FILE");
+       },
        Severity::warn,
        {"0 keeps rails apart: fine in hybrid mode, fatal for V2 with allow_hybrid_mode=0",
         "0 使各 rail 分离：hybrid 模式可以，allow_hybrid_mode=0 的 V2 会失败"}},
+      {"NCCL_CROSS_NIC",
+       [](const Lint& x, const std::string& v) {
+         return v == "0" && x.in.lane == "v2" && x.has("NCCL_SHIMNET_GUEST_CONFIG_CHECKER_CONFIG_FILE");
+       },
+       Severity::info,
+       {"gIB wants 0: rails stay apart, so V2 must run in hybrid mode (allow_hybrid_mode=1)",
+        "gIB 要求 0：各 rail 分离，因此 V2 必须用 hybrid 模式（allow_hybrid_mode=1）"}},
       {"NCCL_P2P_DISABLE",
        [](const Lint&, const std::string& v) { return v == "1"; },
        Severity::fail,
@@ -245,6 +254,13 @@ void check_dangers(Lint& l) {
           both("a depth of {} holds {} tokens a rank in low-latency mode (2 * (tokens + 1) are needed)",
                "深度 {} 在低延迟模式下每 rank 只容 {} 个 token（需要 2 * (token 数 + 1)）", *depth,
                *depth / 2 - 1));
+  if (lower(l.get("NVSHMEM_IBGDA_NIC_HANDLER")) == "gpu" && l.in.peer_mapping_override == false)
+    l.say("env-danger", Severity::fail, "NVSHMEM_IBGDA_NIC_HANDLER",
+          {"gpu needs PeerMappingOverride=1 in the loaded driver, which is not set here: NVSHMEM ends with "
+           "\"GPU cannot map UAR\" instead of falling back; auto falls back from 3.4.5",
+           "gpu 需要已加载驱动的 PeerMappingOverride=1，此处未设置：NVSHMEM 会以 \"GPU cannot map UAR\" "
+           "终止而不降级；auto 自 3.4.5 起可降级"},
+          "unset NVSHMEM_IBGDA_NIC_HANDLER, or set the option (epready driver) and reboot");
   if (l.get("NVSHMEM_IBGDA_NIC_HANDLER") == "cpu_host_memory" && !l.in.nvshmem.empty() &&
       compare_versions(VersionOrder::dotted, l.in.nvshmem, "3.4.5") < 0)
     l.say("env-version", Severity::fail, "NVSHMEM_IBGDA_NIC_HANDLER",
@@ -344,6 +360,14 @@ void check_against_host(Lint& l) {
 }
 
 }  // namespace
+
+std::optional<bool> peer_mapping_override(const Facts& facts) {
+  const auto it = facts.driver.registry_dwords.find("PeerMappingOverride");
+  if (it != facts.driver.registry_dwords.end()) return it->second == 1;
+  for (const auto& o : facts.driver.options)
+    if (o.name == "NVreg_RegistryDwords" && o.live.ok()) return false;
+  return std::nullopt;
+}
 
 std::vector<Finding> lint_environment(const EnvLintInput& input, const Variables& variables) {
   Lint l{input, variables, {}};

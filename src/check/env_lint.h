@@ -2,6 +2,7 @@
 // without effect, contradictory, dangerous. Pure.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,13 +14,16 @@ namespace ep {
 
 struct EnvLintInput {
   std::map<std::string, std::string> environment;  ///< every variable; others than EP's are ignored
-  std::string nvshmem, nccl;           ///< versions; empty = not known, version rules are silent then
-  std::string lane;                    ///< v1, v2, or empty: both
-  const Topology* topology = nullptr;  ///< nullptr: names and indices are not checked
+  std::string nvshmem, nccl;                  ///< versions; empty = not known, version rules are silent then
+  std::string lane;                           ///< v1, v2, or empty: both
+  const Topology* topology = nullptr;         ///< nullptr: names and indices are not checked
+  std::optional<bool> peer_mapping_override;  ///< of the loaded driver; nothing: not known
 };
 
 /// Codes: env-unknown, env-misspelt, env-version, env-no-effect, env-overwritten, env-value,
 /// env-contradiction, env-danger. Worst first; a clean environment gives nothing.
+/// What the loaded driver's parameters say about PeerMappingOverride.
+std::optional<bool> peer_mapping_override(const Facts& facts);
 std::vector<Finding> lint_environment(const EnvLintInput& input, const Variables& variables);
 
 }  // namespace ep

@@ -47,6 +47,26 @@ TEST(EnvLint, ACleanEnvironmentGivesNothing) {
                   .empty());
 }
 
+TEST(EnvLint, TheHandlerGpuIsJudgedByTheLoadedDriver) {
+  for (auto [live, wanted] :
+       {std::pair<std::optional<bool>, bool>{false, true}, {true, false}, {{}, false}}) {
+    EnvLintInput in;
+    in.environment = {{"NVSHMEM_IBGDA_NIC_HANDLER", "gpu"}};
+    in.peer_mapping_override = live;
+    const auto found = lint_environment(in, table());
+    EXPECT_EQ(found.size(), wanted ? 1u : 0u);
+    if (!found.empty()) EXPECT_EQ(found[0].severity, Severity::fail);
+  }
+  Facts f;
+  EXPECT_EQ(peer_mapping_override(f), std::nullopt);
+  f.driver.options.push_back({});
+  f.driver.options[0].name = "NVreg_RegistryDwords";
+  f.driver.options[0].live = known<std::string>("", "/proc/driver/nvidia/params");
+  EXPECT_EQ(peer_mapping_override(f), false);
+  f.driver.registry_dwords["PeerMappingOverride"] = 1;
+  EXPECT_EQ(peer_mapping_override(f), true);
+}
+
 TEST(EnvLint, NamesEveryKindOfMistake) {
   EXPECT_TRUE(has(codes({{"NVSHMEM_DISABLED_GDRCOPY", "1"}}), "env-misspelt"));
   EXPECT_TRUE(has(codes({{"NVSHMEM_SOMETHING_NEW_ALTOGETHER", "1"}}), "env-unknown"));

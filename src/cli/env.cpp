@@ -5,9 +5,11 @@
 
 #include "cli/host_report.h"
 #include "cli/hosts_input.h"
+#include "cli/plan_options.h"
 #include "cli/rows.h"
 #include "facts/topology.h"
 #include "plan/env_render.h"
+#include "plan/fact_scope.h"
 
 namespace ep {
 namespace {
@@ -18,7 +20,10 @@ std::string env_json(const EnvPlan& p, const std::string& host) {
       {"nvshmem", p.nvshmem},      {"nccl", p.nccl}};
   auto list = [](const std::vector<EnvLine>& lines) {
     auto out = nlohmann::ordered_json::array();
-    for (const auto& l : lines) out.push_back({{"name", l.name}, {"value", l.value}, {"why", l.why.en}});
+    for (const auto& l : lines) {
+      out.push_back({{"name", l.name}, {"value", l.whole()}, {"why", l.why.en}});
+      if (l.is_list) out.back()["prepends"] = l.value;
+    }
     return out;
   };
   j["variables"] = list(p.lines);
@@ -59,8 +64,8 @@ class EnvCommand : public Command {
          false},
         {"--prefix", {"Folder that epready owns", "epready 拥有的目录"}, &request_.prefix, {}, "DIR", false},
         {"--lane",
-         {"Lane the environment is for (default: v1 with GPUs, local without)",
-          "适用的通道（默认：有 GPU 为 v1，否则 local）"},
+         {"Lane the environment is for (default: the one applied here, else the plan's)",
+          "适用的通道（默认：此处已安装的，否则为计划选择的）"},
          &lane_,
          {"v1", "v2", "local"},
          "LANE",
@@ -111,7 +116,9 @@ class EnvCommand : public Command {
     if (!variables) return c.report(variables.error());
     const Facts& f = facts->front();
     Topology t = read_topology(f);
-    request_.lane = !lane_.empty() ? lane_ : t.gpus.empty() ? "local" : "v1";
+    auto lane = lane_here(f, t);
+    if (!lane) return c.report(lane.error());
+    request_.lane = *lane;
     EnvPlan plan = compute_env(f, t, *variables, request_);
     EnvForm form = systemd_  ? EnvForm::systemd
                    : docker_ ? EnvForm::docker
@@ -126,12 +133,30 @@ class EnvCommand : public Command {
       bad |= x.severity == Severity::fail;
     }
     // The text is meant to be sourced: the next command goes to the talk.
-    if (!c.json) c.note(fmt::format("{}: epready env lint", c.tr({"next", "下一步"})));
+    if (!c.json) c.note(fmt::format("{}: epready env lint{}", c.tr({"next", "下一步"}), c.from_option()));
     // A file that was asked for and written is a success; what it cannot mend was said.
     return bad && output_.empty() ? 1 : 0;
   }
 
  private:
+  /// The lane that was applied here, else the one that a plan would choose: plan, env and verify speak of the
+  /// same. A paste shows too little for a plan; its question is V1's mapping.
+  Result<std::string> lane_here(const Facts& f, const Topology& t) const {
+    if (!lane_.empty()) return lane_;
+    const std::string usual = t.gpus.empty() ? "local" : "v1";
+    if (f.host_kind == "paste") return usual;
+    auto recipe = load_recipe(data_folder(data_dir_), condition_names());
+    if (!recipe) return Failure(recipe.error());
+    for (const auto& p : f.parts)
+      if (p.name == "env" && p.stamped && (request_.prefix.empty() || p.root == request_.prefix + "/env"))
+        if (const auto id = p.stamp.find("stack"); id != p.stamp.end())
+          if (const Stack* s = recipe->stack(id->second)) return s->lane;
+    PlanOptions o;
+    if (!request_.prefix.empty()) o.prefix = request_.prefix;
+    auto planned = make_plan(f, *recipe, o);
+    return planned ? planned->plan.lane : usual;
+  }
+
   EnvRequest request_;
   std::string data_dir_, lane_, output_;
   bool shell_ = false, systemd_ = false, docker_ = false, k8s_ = false;

@@ -8,10 +8,12 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/text.h"
 #include "cli/output_file.h"
 #include "cli/plan_options.h"
 #include "cli/rows.h"
 #include "host/host.h"
+#include "plan/ahead.h"
 #include "plan/fact_scope.h"
 #include "plan/lock.h"
 #include "plan/plan_json.h"
@@ -30,10 +32,13 @@ class PlanCommand : public Command {
   /// What libs and driver set before the common way.
   virtual Result<> prepare(Context&) { return {}; }
   virtual std::string name() const { return "plan"; }
-  PlanArguments arguments_;
+  /// What the user asked for, to be repeated in next commands. Called before prepare.
+  virtual std::string asked() const { return asked_options(arguments_, defaults_); }
+  PlanArguments arguments_, defaults_;
 
  public:
   std::vector<Option> options() override {
+    defaults_ = arguments_;
     auto o = plan_options(arguments_);
     o.push_back(
         {"-o,--output",
@@ -55,11 +60,18 @@ class PlanCommand : public Command {
                  "",
                  false});
     o.push_back({"--as",
-                 {"Write the plan in another form: script, dockerfile, ansible, cloud-init, k8s",
-                  "以其他形式输出：script、dockerfile、ansible、cloud-init、k8s"},
+                 {"Write the plan in another form: script, dockerfile, ansible, cloud-init, k8s, image",
+                  "以其他形式输出：script、dockerfile、ansible、cloud-init、k8s、image"},
                  &form_,
                  {},
                  "FORM",
+                 false});
+    o.push_back({"--image",
+                 {"With --as dockerfile or k8s: the container image to begin from; it must hold nvcc",
+                  "配合 --as dockerfile 或 k8s：基础镜像，须自带 nvcc"},
+                 &image_,
+                 {},
+                 "IMAGE",
                  false});
     o.push_back({"--detailed-exitcode",
                  {"Exit 6 when changes are pending", "有待执行的更改时退出码为 6"},
@@ -78,6 +90,7 @@ class PlanCommand : public Command {
 
   int run(Context& c) override {
     const Words w{c.lang};
+    const std::string asked = this->asked();
     if (auto ok = prepare(c); !ok) return c.report(ok.error());
     auto input = plan_input(c, arguments_);
     if (!input) return c.report(input.error());
@@ -100,22 +113,7 @@ class PlanCommand : public Command {
       if (auto ok = write_output("epready.lock", lock_text(*planned)); !ok) return c.report(ok.error());
       c.note(w("versions written to epready.lock", "版本已写入 epready.lock"));
     }
-    if (!form_.empty()) {
-      RenderInput in{&plan, {}, "ubuntu:24.04", c.lang};
-      const Platform* pod = planned->platform && !planned->platform->pod.empty()
-                                ? planned->platform
-                                : input->recipe.platform("container");
-      if (pod) in.pod = pod->pod;
-      auto text = render(form_, in);
-      if (!text) return c.report(text.error());
-      if (output_.empty()) {
-        c.out(*text);
-      } else {
-        if (auto ok = write_output(output_, *text); !ok) return c.report(ok.error());
-        c.note(w("written to {}", "已写入 {}", output_));
-      }
-      return 0;
-    }
+    if (!form_.empty() || !image_.empty()) return write_form(c, *input, std::move(*planned));
     if (!output_.empty()) {
       if (auto ok = write_output(output_, plan_to_json(plan)); !ok) return c.report(ok.error());
       c.note(w("plan written to {}", "计划已写入 {}", output_));
@@ -131,17 +129,94 @@ class PlanCommand : public Command {
               "\n" + pod_text(gaps, c.look()));
       if (verbose_) c.out("\n" + versions_text(planned->solution, c.look()));
     }
-    if (plan.empty())
-      c.next(plan.lane == "local" ? "epready bench" : "epready verify -r 2");
-    else
-      c.next(output_.empty()
-                 ? "epready " + name() + " -o " + name() + ".json && epready apply " + name() + ".json"
-                 : "epready apply " + output_);
+    const Finding* stop = blocking(plan);
+    c.next(next_command(c, plan, stop, asked));
+    if (stop) return 1;
     return detailed_ && !plan.empty() ? 6 : 0;
   }
 
  private:
-  std::string output_, form_;
+  /// A container shares kernel, GPUs and NICs with its host and nothing else: what it needs is planned for
+  /// the inside of its image. The image is the one on record for the versions that the plan chooses.
+  Result<Planned> plan_inside(const PlanInput& input, std::string& image, std::string& toolkit) const {
+    const std::string runtime = form_ == "k8s" ? "kubernetes" : "docker";
+    auto first = make_plan(inside_image(input.facts, runtime, ""), input.recipe, arguments_.plan);
+    if (!first) return first;
+    image = image_.empty() ? image_for(*first) : image_;
+    const Choice* cuda = first->solution.choice("cuda");
+    if (image.empty() || !cuda) {
+      if (image.empty()) image = "ubuntu:24.04";  // the plan's own steps bring the toolkit
+      return first;
+    }
+    toolkit = cuda->version;
+    return make_plan(inside_image(input.facts, runtime, cuda->version), input.recipe, arguments_.plan);
+  }
+
+  int write_form(const Context& c, const PlanInput& input, Planned planned) const {
+    const Words w{c.lang};
+    const bool inside = form_ == "dockerfile" || form_ == "k8s";
+    if (!image_.empty() && !inside)
+      return c.report(Error{ErrorKind::usage,
+                            "--image belongs to a container",
+                            image_,
+                            "it goes with --as dockerfile or --as k8s",
+                            "epready plan --as k8s --image " + shell_quote(image_),
+                            {}});
+    RenderInput in{nullptr, {}, "ubuntu:24.04", c.lang};
+    if (inside) {
+      auto again = plan_inside(input, in.base_image, in.toolkit);
+      if (!again) return c.report(again.error());
+      planned = std::move(*again);
+    }
+    auto variables = load_variables(data_folder(arguments_.data_dir));
+    if (!variables) return c.report(variables.error());
+    const EnvAhead env = environment_ahead(input.facts, planned, *variables, c.lang);
+    in.plan = &planned.plan;
+    in.env = &env;
+    const Platform* pod = planned.platform && !planned.platform->pod.empty()
+                              ? planned.platform
+                              : input.recipe.platform("container");
+    if (pod) {
+      in.pod = pod->pod;
+      in.library_path = pod->library_path;
+    }
+    if (planned.platform) in.disk_image = planned.platform->disk_image;
+    auto text = render(form_, in);
+    if (!text) return c.report(text.error());
+    if (output_.empty()) {
+      c.out(*text);
+    } else {
+      if (auto ok = write_output(output_, *text); !ok) return c.report(ok.error());
+      c.note(w("written to {}", "已写入 {}", output_));
+    }
+    return 0;
+  }
+
+  /// A note that says the plan can't be carried out as it is.
+  static const Finding* blocking(const Plan& plan) {
+    for (const auto& n : plan.notes)
+      if (n.severity == Severity::fail) return &n;
+    return nullptr;
+  }
+  /// The same wishes again: a next command that drops them would do something else.
+  std::string next_command(const Context& c, const Plan& plan, const Finding* stop,
+                           const std::string& asked) const {
+    if (plan.empty())
+      return plan.lane == "local" ? "epready bench" : "epready verify -r 2 --lane " + plan.lane;
+    std::string with = asked;
+    for (const auto& k : unpinned_keys(plan)) with += fmt::format(" --with {}-key=FINGERPRINT", k);
+    // On another host than this one: there the plan is made and applied.
+    const std::string where = c.from.empty() ? "" : "   # on " + plan.host_name;
+    for (const auto& f : stop ? stop->fix : std::vector<std::string>()) {
+      const std::string fix = f.substr(0, f.find("  ("));
+      if (starts_with(fix, "epready ")) return fix + where;
+      if (starts_with(fix, "--")) return "epready " + name() + with + " " + fix + where;
+    }
+    if (!output_.empty()) return "epready apply " + shell_quote(output_) + where;
+    return fmt::format("epready {0}{1} -o {0}.json && epready apply {0}.json{2}", name(), with, where);
+  }
+
+  std::string output_, form_, image_;
   bool detailed_ = false, verbose_ = false, lock_ = false, locked_ = false;
 };
 
@@ -186,6 +261,15 @@ class LibsCommand : public PlanCommand {
   }
 
  private:
+  std::string asked() const override {
+    std::string out = PlanCommand::asked();
+    for (const auto& [name, value] : {std::pair("--workspace", workspace_.empty() ? positional_ : workspace_),
+                                      {"--mode", mode_},
+                                      {"--deepep-ref", ref_},
+                                      {"--nvshmem-ver", nvshmem_}})
+      if (!value.empty()) out += fmt::format(" {} {}", name, shell_quote(value));
+    return out;
+  }
   Result<> prepare(Context& c) override {
     PlanOptions& p = arguments_.plan;
     auto host = c.open();

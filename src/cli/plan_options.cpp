@@ -1,7 +1,11 @@
 #include "cli/plan_options.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdlib>
 
+#include "base/text.h"
 #include "host/host.h"
 #include "plan/fact_scope.h"
 
@@ -42,6 +46,22 @@ std::vector<Option> plan_options(PlanArguments& a) {
        "DIR",
        false},
   };
+}
+
+std::string asked_options(const PlanArguments& asked, const PlanArguments& defaults) {
+  std::string out;
+  const auto say = [&](const char* name, const std::string& now, const std::string& before) {
+    if (now != before && !now.empty()) out += fmt::format(" {} {}", name, shell_quote(now));
+  };
+  const PlanOptions &a = asked.plan, &d = defaults.plan;
+  say("--lane", a.lane, d.lane);
+  say("--stack", a.stack, d.stack);
+  say("--consumer", a.consumer, d.consumer);
+  for (const auto& w : a.with)
+    if (std::find(d.with.begin(), d.with.end(), w) == d.with.end()) say("--with", w, "");
+  say("--prefix", a.prefix, d.prefix);
+  say("--data-dir", asked.data_dir, defaults.data_dir);
+  return out;
 }
 
 std::string data_folder(const std::string& given) {

@@ -16,6 +16,9 @@ struct PlanArguments {
 
 /// --lane --stack --consumer --with --prefix --data-dir
 std::vector<Option> plan_options(PlanArguments& arguments);
+/// What of them was asked for, as words to repeat in a next command: " --lane v1 --with nodes=1". `defaults`
+/// is what the command had before it was asked.
+std::string asked_options(const PlanArguments& asked, const PlanArguments& defaults = {});
 /// Folder for --data-dir: as given, else EPREADY_DATA.
 std::string data_folder(const std::string& given);
 /// Recipe and facts for a command that plans; fills the prefix when it was not given: the usual one here,

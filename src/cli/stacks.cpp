@@ -7,6 +7,7 @@
 #include "base/words.h"
 #include "cli/plan_options.h"
 #include "cli/rows.h"
+#include "plan/deviation.h"
 #include "plan/fact_scope.h"
 
 namespace ep {
@@ -17,15 +18,24 @@ using Json = nlohmann::ordered_json;
 struct Row {
   const Stack* stack;
   Solution solution;
+  Deviation off;
+  Verdict verdict() const {
+    if (!solution.found || off.other_generation) return Verdict::fail;
+    return off.none() ? Verdict::pass : Verdict::warn;
+  }
 };
 
 Json stack_json(const Row& r) {
   const Stack& s = *r.stack;
-  Json versions = Json::array(), refusals = Json::array(), sources = Json::array();
+  Json versions = Json::array(), refusals = Json::array(), sources = Json::array(),
+       deviations = Json::array();
   for (const auto& c : r.solution.choices)
     versions.push_back({{"component", c.component}, {"version", c.version}, {"why", c.why}});
   for (const auto& o : r.solution.refusals)
     refusals.push_back({{"rule", o.rule}, {"text", o.text}, {"evidence", o.evidence}, {"source", o.source}});
+  for (const auto& x : r.off.changes)
+    deviations.push_back(
+        {{"component", x.component}, {"pinned", x.pinned}, {"chosen", x.chosen}, {"why", x.why}});
   for (const auto& x : s.sources) sources.push_back({{"url", x.url}, {"date", x.date}, {"says", x.says}});
   return {{"id", s.id},
           {"title", {{"en", s.title.en}, {"zh", s.title.zh}}},
@@ -34,7 +44,10 @@ Json stack_json(const Row& r) {
           {"platforms", s.platforms},
           {"pins", s.pins},
           {"options", s.options},
-          {"fits", r.solution.found},
+          {"fits", r.verdict() != Verdict::fail},
+          {"verdict", lower(to_string(r.verdict()))},
+          {"platform_fits", !r.off.other_platform},
+          {"deviations", deviations},
           {"versions", versions},
           {"refusals", refusals},
           {"changes", r.solution.changes},
@@ -81,7 +94,9 @@ class Stacks : public Command {
       o.consumer = s.consumers.empty() ? "plain" : s.consumers.front();
       auto in = solve_input(input->facts, recipe, s, platform, o);
       if (!in) return c.report(in.error());
-      rows.push_back({&s, solve(*in)});
+      Solution solution = solve(*in);
+      Deviation off = deviation(s, recipe, solution, in->wishes, platform ? platform->id : std::string());
+      rows.push_back({&s, std::move(solution), std::move(off)});
     }
     if (c.json) {
       Json list = Json::array();
@@ -106,8 +121,7 @@ class Stacks : public Command {
     std::vector<std::string> pins;
     for (const auto& [name, version] : s.pins) pins.push_back(name + " " + version);
     std::string out = fmt::format("{} {}  {}\n", look.paint(Style::bold, pad(s.id, 14)),
-                                  verdict_mark(look, r.solution.found ? Verdict::pass : Verdict::fail),
-                                  s.title.in(look.lang));
+                                  verdict_mark(look, r.verdict()), s.title.in(look.lang));
     const auto say = [&](const std::string& t) { out += "    " + wrap(t, look.width - 4, 4) + "\n"; };
     say(w("lane {}, for {}, on {}", "通道 {}，面向 {}，平台 {}", s.lane, join(s.consumers, ", "),
           join(s.platforms, ", ")));
@@ -116,6 +130,12 @@ class Stacks : public Command {
     if (!r.solution.found)
       for (const auto& o : r.solution.refusals)
         say(w("not here: {} ({}) [{}]", "此机不可用：{}（{}）[{}]", o.text, o.evidence, o.rule));
+    if (r.off.other_generation)
+      say(w("not here: its DeepEP would become another generation", "此机不可用：DeepEP 会变成另一代"));
+    else if (r.off.other_platform && r.solution.found)
+      say(w("made for another platform than this", "面向其他平台"));
+    if (r.solution.found)
+      for (const auto& x : r.off.changes) say(change_text(x, look.lang));
     if (!r.solution.changes.empty())
       say(w("what would allow it: {}", "可行的最小改动：{}", join(r.solution.changes, w(" and ", " 并且 "))));
     if (!all) return out;

@@ -234,7 +234,8 @@ struct PlatformFacts {
   Fact<std::string> cloud;            ///< gcp, aws, azure, oci ... from DMI; "none" on bare metal
   Fact<std::string> machine_type;     ///< a4-highgpu-8g, when known
   Fact<bool> virtual_machine;
-  Fact<std::string> gib_dir;  ///< gIB folder, when it is there and not empty
+  Fact<std::string> gib_dir;  ///< gIB folder as this host (or pod) sees it, when it is there and not empty
+  std::vector<std::string> gib_files;  ///< what its configs/ and lib64/ hold: "configs/guest_config.txtpb"
 };
 
 struct DiskFacts {

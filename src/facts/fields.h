@@ -236,6 +236,7 @@ void fields(V& v, const PlatformFacts& x) {
   v.fact("machine_type", x.machine_type);
   v.fact("virtual_machine", x.virtual_machine);
   v.fact("gib_dir", x.gib_dir);
+  v.plain("gib_files", x.gib_files);
 }
 template <class V>
 void fields(V& v, const UserFacts& x) {

@@ -87,13 +87,28 @@ Fact<bool> is_virtual(const Host& host, const PlatformFacts& p) {
   return known(false, p.product ? p.product.where : "/proc/cpuinfo");
 }
 
+/// Where gIB's installer puts its folder: in a pod that mounts it, on the node, and below a mount of the
+/// node's root. Source: runbook-gcp-b200 section GKE GIB; gke docs of the RDMA installer.
 Fact<std::string> gib(const Host& host) {
-  for (const char* dir : {"/usr/local/gib", "/home/kubernetes/bin/gib"}) {
+  Fact<std::string> out = absent<std::string>("/usr/local/gib", "not there, or empty");
+  for (const char* dir : {"/usr/local/gib", "/home/kubernetes/bin/gib", "/host/home/kubernetes/bin/gib"}) {
     auto names = host.list(dir);
     if (names && !names->empty()) return known<std::string>(dir, dir);
-    if (!names && names.error().kind != ErrorKind::absent) return from_error<std::string>(names.error(), dir);
+    if (!names && names.error().kind != ErrorKind::absent && out.known == Known::absent)
+      out = from_error<std::string>(names.error(), dir);
   }
-  return absent<std::string>("/usr/local/gib", "not there, or empty");
+  return out;
+}
+
+/// The parts of gIB that its variables name; the folder's own relative paths.
+void gib_parts(const Host& host, PlatformFacts& p) {
+  if (!p.gib_dir.ok()) return;
+  for (const char* sub : {"configs", "lib64"}) {
+    auto names = host.list(*p.gib_dir + "/" + sub);
+    if (!names) continue;
+    for (const auto& n : *names) p.gib_files.push_back(std::string(sub) + "/" + n);
+  }
+  std::sort(p.gib_files.begin(), p.gib_files.end());
 }
 
 }  // namespace
@@ -106,6 +121,7 @@ void read_platform(const Reading& r, Facts& f) {
   p.virtual_machine = is_virtual(r.host, p);
   p.machine_type = machine_type(f);
   p.gib_dir = gib(r.host);
+  gib_parts(r.host, p);
 }
 
 }  // namespace ep

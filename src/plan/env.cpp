@@ -8,36 +8,12 @@
 
 #include "base/text.h"
 #include "base/version.h"
+#include "plan/env_work.h"
 
 namespace ep {
 namespace {
 
-struct Work {
-  const Facts& facts;
-  const Topology& topology;
-  const Variables& variables;
-  const EnvRequest& request;
-  EnvPlan out;
-
-  // A line is written only when the version at hand knows the variable.
-  void set(const char* name, std::string value, std::string en, std::string zh) {
-    const Variable* v = variables.find(name);
-    std::string version = v && v->owner == "nvshmem" ? out.nvshmem : v && v->owner == "nccl" ? out.nccl : "";
-    if (v && !in_force(*v, version)) {
-      leave(name, std::move(value),
-            fmt::format("{} {} does not know it (from {})", v->owner, version, v->since),
-            fmt::format("{} {} 不认识该变量（自 {} 起）", v->owner, version, v->since));
-      return;
-    }
-    out.lines.push_back({name, std::move(value), {std::move(en), std::move(zh)}});
-  }
-  void leave(const char* name, std::string value, std::string en, std::string zh) {
-    out.left_out.push_back({name, std::move(value), {std::move(en), std::move(zh)}});
-  }
-  bool nvshmem_at_least(const char* v) const {
-    return out.nvshmem.empty() || compare_versions(VersionOrder::dotted, out.nvshmem, v) >= 0;
-  }
-};
+using Work = EnvWork;
 
 void toolkit(Work& w) {
   for (const auto& c : w.facts.cuda)
@@ -233,35 +209,6 @@ void mnnvl(Work& w) {
             "DeepEP V1 由 allow_mnnvl 参数决定");
 }
 
-// gIB works with all of its variables or none. Source: the runbook's GKE part.
-void gib(Work& w) {
-  const auto& p = w.facts.platform;
-  bool there = p.gib_dir.ok() && !p.gib_dir->empty();
-  bool wanted = w.request.gib == "all" || (w.request.gib == "auto" && there);
-  if (!wanted) {
-    if (there)
-      w.leave("NCCL_TUNER_CONFIG_PATH", *p.gib_dir + "/configs/...",
-              "gIB is left out as a whole: all of its variables or none", "gIB 变量要么全设要么全不设");
-    return;
-  }
-  std::string dir = there ? *p.gib_dir : "/usr/local/gib";
-  int sm = w.topology.gpus.empty() ? 0 : w.topology.gpus[0].sm;
-  std::string tuner = sm == 90 ? "tuner_config_a3u.txtpb" : "tuner_config_a4.txtpb";
-  const std::string en = "gIB: all of its variables or none", zh = "gIB：变量要么全设要么全不设";
-  w.set("NCCL_SHIMNET_GUEST_CONFIG_CHECKER_CONFIG_FILE", dir + "/configs/guest_config.txtpb",
-        en + "; its checker's rules", zh);
-  w.set("NCCL_TUNER_CONFIG_PATH", dir + "/configs/" + tuner,
-        en + fmt::format("; the tuner table for sm_{}", sm ? sm : 100), zh);
-  w.set("NCCL_CROSS_NIC", "0", en + "; rails stay apart", zh);
-  w.set("NCCL_NET_GDR_LEVEL", "PIX", en + "; GPUDirect below one switch", zh);
-  w.set("NCCL_P2P_NET_CHUNKSIZE", "131072", en, zh);
-  w.set("NCCL_NVLS_CHUNKSIZE", "524288", en, zh);
-  w.set("NCCL_IB_ADAPTIVE_ROUTING", "1", en, zh);
-  w.set("NCCL_IB_QPS_PER_CONNECTION", "4", en, zh);
-  w.set("NCCL_IB_TC", "52", en + "; the traffic class of the fabric", zh);
-  w.set("NCCL_IB_FIFO_TC", "84", en + "; control messages", zh);
-}
-
 // What a site switched off stays off: NVLink multicast.
 void keep_multicast_off(Work& w) {
   for (const char* name : {"NCCL_NVLS_ENABLE", "NVSHMEM_DISABLE_NVLS"})
@@ -284,6 +231,7 @@ EnvPlan compute_env(const Facts& facts, const Topology& topology, const Variable
   w.out.lane = request.lane;
   w.out.nvshmem = request.nvshmem.empty() ? found_version(facts, "nvidia-nvshmem-cu") : request.nvshmem;
   w.out.nccl = request.nccl.empty() ? found_version(facts, "nvidia-nccl-cu") : request.nccl;
+  env_python(w);
   toolkit(w);
   bool usable = !topology.usable().empty();
   if (request.lane == "local" || !request.many_nodes) {
@@ -302,7 +250,7 @@ EnvPlan compute_env(const Facts& facts, const Topology& topology, const Variable
   interfaces(w);
   mnnvl(w);
   if (request.lane == "v2") v2(w);
-  gib(w);
+  env_gib(w);
   keep_multicast_off(w);
   // gIB's own value of a variable wins over advice against it.
   std::erase_if(w.out.left_out, [&](const EnvLine& l) {

@@ -13,14 +13,19 @@ namespace ep {
 struct EnvLine {
   std::string name, value;
   Phrase why;
+  bool is_list = false;  ///< a folder put before what the variable holds: PATH, LD_LIBRARY_PATH
+  std::string rest;      ///< lists: what it holds in this pod or container, without `value`
+  std::string whole() const { return is_list && !rest.empty() ? value + ":" + rest : value; }
 };
 
 struct EnvRequest {
   std::string lane = "v1";    ///< v1, v2, local
   std::string nvshmem, nccl;  ///< versions; empty: as found on the host, else the newest rules
-  std::string prefix;         ///< folder epready owns; empty: nothing in it is named
+  std::string prefix;         ///< folder epready owns; empty: the one whose parts are here
   bool many_nodes = true;
-  std::string gib = "auto";  ///< auto (when the folder is there and the lane uses NCCL), all, none
+  std::string gib = "auto";   ///< auto (when the folder is there and whole), all, none
+  std::string gib_dir;        ///< where gIB will be, for an environment written before it can be seen
+  bool venv_follows = false;  ///< PREFIX/venv will be there when the environment is used
 };
 
 struct EnvPlan {

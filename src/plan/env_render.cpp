@@ -28,16 +28,30 @@ std::string yaml_quote(const std::string& v) {
   return "'" + replace_all(one_line(v), "'", "''") + "'";
 }
 
+// Once in front, however often it is sourced.
+std::string shell_list(const EnvLine& l) {
+  return fmt::format("case \":${{{0}:-}}:\" in *:{1}:*) ;; *) export {0}={1}\"${{{0}:+:${0}}}\" ;; esac",
+                     l.name, shell_quote(l.value));
+}
+
+// An env-file or a pod's list can't extend what the image has: PATH stays the image's, with a word about it.
 std::string assignment(const EnvLine& l, EnvForm form) {
+  const bool fixed = form == EnvForm::docker || form == EnvForm::k8s;
+  if (fixed && l.name == "PATH") return fmt::format("#   PATH={}:... (in front of the image's own)", l.value);
   switch (form) {
     case EnvForm::shell:
+      if (l.is_list) return shell_list(l);
       return fmt::format("export {}={}", l.name, shell_quote(l.value));
     case EnvForm::systemd:
-      return fmt::format("{}={}", l.name, systemd_quote(l.value));
+      return fmt::format(
+          "{}={}", l.name,
+          systemd_quote(l.name == "PATH"
+                            ? l.value + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+                            : l.whole()));
     case EnvForm::docker:
-      return fmt::format("{}={}", l.name, one_line(l.value));
+      return fmt::format("{}={}", l.name, one_line(l.whole()));
     case EnvForm::k8s:
-      return fmt::format("- name: {}\n  value: {}", l.name, yaml_quote(l.value));
+      return fmt::format("- name: {}\n  value: {}", l.name, yaml_quote(l.whole()));
   }
   return {};
 }

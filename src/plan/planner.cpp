@@ -7,6 +7,7 @@
 
 #include "base/words.h"
 #include "plan/build.h"
+#include "plan/deviation.h"
 #include "plan/fact_scope.h"
 
 namespace ep {
@@ -92,14 +93,18 @@ Result<> check_words(const Recipe& recipe, const PlanOptions& o) {
 
 void add_notes(Build& b) {
   const Words& w = b.w;
-  for (const auto& choice : b.solution.choices) {
-    const auto pin = b.stack.pins.find(choice.component);
-    if (pin == b.stack.pins.end() || pin->second == choice.version) continue;
-    b.note("stack-deviation", Severity::info,
-           w("{} {} instead of the stack's {}", "{} 使用 {} 而非组合中的 {}", choice.component,
-             choice.version, pin->second),
-           choice.why);
-  }
+  const Deviation off =
+      deviation(b.stack, b.recipe, b.solution, b.wishes, b.platform ? b.platform->id : std::string());
+  for (const auto& x : off.changes)
+    b.note(
+        "stack-deviation", Severity::warn,
+        w("{} {} instead of the stack's {}", "{} 使用 {} 而非组合中的 {}", x.component, x.chosen, x.pinned),
+        x.why);
+  if (off.other_platform)
+    b.note("stack-platform", Severity::warn,
+           w("stack {} is made for {}", "组合 {} 面向 {}", b.stack.id, join(b.stack.platforms, ", ")),
+           w("this host is {}", "此机为 {}", b.platform ? b.platform->title.in(b.options.lang) : "?"),
+           {"epready stacks"});
   for (const auto* list : {&b.solution.warnings, &b.solution.unknown})
     for (const auto& o : *list) {
       Finding f;
@@ -187,6 +192,16 @@ Planned build_plan(const Facts& facts, const Recipe& recipe, const Stack& stack,
 
 }  // namespace
 
+std::vector<std::string> unpinned_keys(const Plan& plan) {
+  std::vector<std::string> out;
+  for (const auto& s : plan.steps)
+    for (const auto& a : s.actions)
+      if (const auto* source = std::get_if<AddAptSource>(&a))
+        if (source->key_fingerprint.empty() && source->key_sha256.empty() && !lists(out, s.component))
+          out.push_back(s.component);
+  return out;
+}
+
 const Platform* detect_platform(const Recipe& recipe, const Scope& scope) {
   for (const auto& p : recipe.platforms)
     if (all_hold(p.when, scope) == Truth::yes) return &p;
@@ -273,6 +288,23 @@ Result<Planned> make_plan(const Facts& facts, const Recipe& recipe, const PlanOp
     auto input = solve_input(facts, recipe, *stack, platform, options);
     if (!input) return Failure(input.error());
     Solution solution = solve(*input);
+    const Deviation off =
+        deviation(*stack, recipe, solution, input->wishes, platform ? platform->id : std::string());
+    if (solution.found && off.other_generation) {
+      // A stack whose DeepEP has another interface is another stack: never swapped in silence.
+      solution.found = false;
+      for (const auto& x : off.changes) {
+        if (x.component != "deepep") continue;
+        const std::string with = "--with deepep=" + x.chosen;
+        solution.changes.push_back(with);
+        solution.refusals.push_back({"stack-generation",
+                                     w("DeepEP {} would become {}, another generation",
+                                       "DeepEP {} 会变成 {}，属于另一代", x.pinned, x.chosen),
+                                     with,
+                                     x.why,
+                                     {}});
+      }
+    }
     if (solution.found)
       return build_plan(facts, recipe, *stack, platform, options, input->wishes, std::move(solution));
     if (stack == first) first_refusal = std::move(solution);

@@ -41,6 +41,9 @@ struct Planned {
 /// `why` holds the proof and `next` the smallest change.
 Result<Planned> make_plan(const Facts& facts, const Recipe& recipe, const PlanOptions& options);
 
+/// Components whose package source has a signing key that neither a hash nor a fingerprint pins: apply,
+/// fetch and the rendered forms refuse them. Each wants --with COMPONENT-key=FINGERPRINT.
+std::vector<std::string> unpinned_keys(const Plan& plan);
 /// The first platform whose conditions all hold; nullptr when none does.
 const Platform* detect_platform(const Recipe& recipe, const Scope& scope);
 /// Stacks for a lane (empty: any) and consumer on a platform, best first. Those whose `when` is false come

@@ -137,6 +137,33 @@ TEST(Planner, LaptopGetsTheLocalLaneAndOnlyAnEnvironmentFile) {
   EXPECT_FALSE(plan.steps[0].needs_root);
 }
 
+TEST(Planner, TheDefaultStackOfAFreshA4PinsEveryKey) {
+  const Plan plan = planned(gcp_a4_fresh()).plan;
+  EXPECT_TRUE(unpinned_keys(plan).empty());
+  const Step* s = step(plan, "doca-ofed-repository");
+  ASSERT_NE(s, nullptr);
+  const auto& source = std::get<AddAptSource>(s->actions[0]);
+  EXPECT_EQ(source.key_fingerprint, "70454E6BF5D9C2D3B78709E8DC726C5E41B9CC50");
+  // The file that older recipes fetch lacks this key.
+  EXPECT_EQ(source.key_url,
+            "https://linux.mellanox.com/public/repo/doca/3.2.1/ubuntu24.04/x86_64/doca_keyring.gpg");
+  for (const auto& n : plan.notes) EXPECT_NE(n.code, "key-not-pinned");
+}
+
+TEST(Planner, AKeyThatNothingPinsIsNamedWithTheWayToIt) {
+  Recipe r = recipe();
+  for (auto& c : r.components)
+    if (c.id == "doca-ofed") c.apt[0].key_fingerprint.clear();
+  const auto p = make_plan(gcp_a4_fresh(), r, {});
+  ASSERT_TRUE(p);
+  EXPECT_EQ(unpinned_keys(p->plan), std::vector<std::string>{"doca-ofed"});
+  std::string fix;
+  for (const auto& n : p->plan.notes)
+    if (n.code == "key-not-pinned") fix = join(n.fix, "; ");
+  EXPECT_NE(fix.find("--with doca-ofed-key=FINGERPRINT"), std::string::npos);
+  EXPECT_EQ(fix.find("curl"), std::string::npos) << "the same address proves nothing";
+}
+
 TEST(Planner, LaneThatCannotBeSaysWhyAndWhatWouldAllowIt) {
   PlanOptions o;
   o.lane = "v1";

@@ -22,10 +22,12 @@ void make_nic_map(Build& b) {
   const std::string root = b.below("nic-map");
   Step s = user_step(b, "nic-map", "nic-map", title);
   s.needs_network = false;
-  s.why =
-      b.w("two GPUs under one PCIe switch would take the same NIC: half of the NICs idle (6.5 instead of 50 "
-          "to 80 GB/s in the runbook)",
-          "同一 PCIe 交换机下两块 GPU 会选中同一网卡，一半网卡空闲（runbook 中 6.5 而非 50 至 80 GB/s）");
+  s.why = b.w(
+      "without it all GPUs of a host can end up on one NIC (each process is PE 0 of its own NVSHMEM world "
+      "and "
+      "takes the first): 6.5 instead of 50 to 80 GB/s in the runbook",
+      "没有它，一台主机的所有 GPU 可能都落在同一网卡上（各进程都是自己 NVSHMEM world 的 PE 0，都取第一张）："
+      "runbook 中为 6.5 而非 50 至 80 GB/s");
   const std::map<std::string, std::string> stamp = {{"version", "1"}, {"venv", b.venv()}};
   const auto text = [](const char* path) { return std::string(embedded(path).value_or("")); };
   s.actions = {WriteFile{root + "/epready_nic_map.py", text("data/python/epready_nic_map.py"), 0644},

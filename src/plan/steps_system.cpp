@@ -82,9 +82,13 @@ std::string make_repo(Build& b, const std::string& component, const std::string&
       b.note(
           "key-not-pinned", Severity::warn,
           b.w("No fingerprint is on record for the signing key of {}", "没有 {} 签名密钥的指纹记录", repo.id),
-          b.w("apply refuses an unpinned key until it is told the fingerprint",
-              "在得知指纹之前，apply 拒绝未固定的密钥"),
-          {fmt::format("curl -fsSL {} | gpg --show-keys --with-fingerprint", fill_repo(b, repo.key_url)),
+          b.w("apply and the scripts refuse an unpinned key until they are told the fingerprint",
+              "在得知指纹之前，apply 与脚本都拒绝未固定的密钥"),
+          {b.w("get it by another way than {} itself: the vendor's documentation or support, or a host that "
+               "trusts the key already (gpg --show-keys --with-fingerprint KEYRING there)",
+               "请通过 {} 之外的途径取得：厂商文档或支持，或已信任该密钥的主机（在那里运行 gpg --show-keys "
+               "--with-fingerprint KEYRING）",
+               fill_repo(b, repo.key_url)),
            fmt::format("--with {}-key=FINGERPRINT", component)});
     return id;
   }
@@ -143,11 +147,14 @@ void make_cuda(Build& b) {
   const std::string title = b.w("Install CUDA toolkit {}", "安装 CUDA 工具包 {}", version);
   if (b.platform_skips("cuda", "cuda-toolkit", title)) {
     if (b.facts.cuda.empty())
-      b.note("no-toolkit", Severity::fail,
-             b.w("This container has no CUDA toolkit", "此容器没有 CUDA 工具包"),
-             b.w("DeepEP is compiled with nvcc; the platform expects the image to bring it",
-                 "DeepEP 需要 nvcc 编译；该平台要求镜像自带"),
-             {"nvcr.io/nvidia/pytorch:25.06-py3"});
+      b.note(
+          "no-toolkit", Severity::fail, b.w("This container has no CUDA toolkit", "此容器没有 CUDA 工具包"),
+          b.w("DeepEP is compiled with nvcc; the platform expects the image to bring it",
+              "DeepEP 需要 nvcc 编译；该平台要求镜像自带"),
+          {fmt::format(
+              "epready plan --as k8s  ({})",
+              b.w("a pod whose image has it: {}", "镜像自带工具包的 Pod：{}",
+                  b.platform && !b.platform->image.empty() ? b.platform->image : "nvidia/cuda:...-devel"))});
     return;
   }
   const Release* r = b.release("cuda");

@@ -79,6 +79,7 @@ Release read_release(const TomlNode& node, const std::string& file, std::vector<
   out.index_url = r.text("index_url");
   out.packages = r.strings("packages");
   out.apt_repo = r.text("apt");
+  out.image = r.text("image");
   out.note = read_phrase(r, "note", false);
   out.sources = read_sources(r, "source", true);
   const bool hex = std::all_of(out.git_commit.begin(), out.git_commit.end(),
@@ -91,8 +92,16 @@ Release read_release(const TomlNode& node, const std::string& file, std::vector<
 
 AptRepo read_apt(const TomlNode& node, const std::string& file, std::vector<Error>& errors) {
   TomlReader r(node, file, errors);
-  AptRepo out{r.text("id", true),      r.text("uri", true),  r.text("suite", true),    r.text("components"),
-              r.text("key_url", true), r.text("key_sha256"), r.text("key_fingerprint")};
+  AptRepo out{r.text("id", true),      r.text("uri", true),  r.text("suite", true),     r.text("components"),
+              r.text("key_url", true), r.text("key_sha256"), r.text("key_fingerprint"), {}};
+  out.sources = read_sources(r, "source", false);
+  const std::string& f = out.key_fingerprint;
+  if (!f.empty() && (f.size() != 40 || f.find_first_not_of("0123456789ABCDEF") != f.npos))
+    r.complain(*node.find("key_fingerprint"), "not a whole fingerprint",
+               "expected 40 hexadecimal digits in capitals, without spaces");
+  if (!f.empty() && out.sources.empty())
+    r.complain(*node.find("key_fingerprint"), "a fingerprint without a source",
+               "expected source = [\"DATE ADDRESS what it says\"]");
   r.finish();
   return out;
 }
@@ -269,6 +278,11 @@ Platform read_platform(const TomlNode& doc, const std::string& file, std::vector
     TomlReader inner(*skip, file, errors);
     for (const auto& [name, value] : skip->members) out.skip[name] = read_phrase(inner, name, true);
   }
+  out.image = r.text("image");
+  out.image_cuda = r.text("image_cuda");
+  out.gib_dir = r.text("gib");
+  out.library_path = r.text("library_path");
+  out.disk_image = r.strings("disk_image");
   for (const auto* n : r.tables("pod")) out.pod.push_back(read_pod_line(*n, file, errors));
   for (const auto* n : r.tables("note")) {
     TomlReader inner(*n, file, errors);

@@ -40,6 +40,7 @@ struct Release {
   std::string index_url;              ///< pip index when not the default one; {cuda.tag} filled in
   std::vector<std::string> packages;  ///< distribution packages; {cuda-dash} = "12-9"
   std::string apt_repo;               ///< id of an [[apt]] table of the component
+  std::string image;                  ///< toolkits: container image that holds this version with its compiler
   Phrase note;
   std::vector<Citation> sources;
   std::string place;  ///< file:line
@@ -48,6 +49,8 @@ struct Release {
 /// A package repository of a vendor. {os}, {arch} in the address are filled from facts.
 struct AptRepo {
   std::string id, uri, suite, components, key_url, key_sha256, key_fingerprint;
+  std::vector<Citation>
+      sources;  ///< where the fingerprint is from; a pinned key that nobody vouches for is none
 };
 
 /// What must hold among chosen versions, options and facts. `when` all true and a `need` false: broken.
@@ -106,6 +109,13 @@ struct Platform {
   std::vector<Condition> when;         ///< all true: this is it
   std::map<std::string, Phrase> skip;  ///< component -> why the platform makes it unnecessary
   std::vector<PodLine> pod;
+  std::string image;         ///< container image with nvcc that its pods are known to run
+  std::string image_cuda;    ///< version of its toolkit
+  std::string gib_dir;       ///< where its pods see gIB's folder
+  std::string library_path;  ///< LD_LIBRARY_PATH of its pods: the node's driver libraries
+  /// Commands that make a disk image and machines from it, in order; "#" begins a remark. NAMES are the
+  /// user's.
+  std::vector<std::string> disk_image;
   std::vector<Phrase> notes;
   std::vector<Citation> sources;
   std::string file;

@@ -10,24 +10,53 @@
 namespace ep {
 namespace {
 
+/// What a container shares with its host is the host's: kernel, drivers, their options, limits.
 bool for_the_host(const Step& s) {
-  return s.risk == Risk::kernel_options || s.risk == Risk::reboot;
+  const auto of = [&](const char* component) { return s.component == component; };
+  return s.risk == Risk::kernel_options || s.risk == Risk::reboot || of("driver") || of("doca-ofed") ||
+         of("driver-options") || of("peermem") || of("limits");
 }
-bool has_action(const Step& s, auto test) {
-  return std::any_of(s.actions.begin(), s.actions.end(), test);
+std::string commands(const Step& s, const RenderInput& in) {
+  std::string out;
+  for (const auto& a : s.actions) out += shell_of(a, *in.plan, in.env);
+  return out;
 }
-bool is_limits(const Step& s) {
-  return has_action(s, [](const Action& a) { return std::holds_alternative<SetLimits>(a); });
+
+constexpr std::string_view kReboot =
+    R"sh(# A reboot is proven by another boot id. EPREADY_AUTO_REBOOT=1 reboots by itself (first boot of an image).
+ep_reboot() {
+  boot=$(cat /proc/sys/kernel/random/boot_id)
+  if [ -f "$EP_STATE/boot" ] && [ "$(cat "$EP_STATE/boot")" != "$boot" ]; then return 0; fi
+  printf '%s\n' "$boot" > "$EP_STATE/boot"
+  if [ "${EPREADY_AUTO_REBOOT:-}" = 1 ]; then systemctl reboot; exit 4; fi
+  ep_say "reboot now, then run this script again"
+  exit 4
 }
-bool is_self(const Step& s) {
-  return has_action(s, [](const Action& a) { return std::holds_alternative<RunSelf>(a); });
+)sh";
+
+/// Steps as shell, each once: a mark in EP_STATE says it is done.
+std::string step_blocks(const RenderInput& in, bool (*left_out)(const Step&), const std::string& whose) {
+  std::string out;
+  for (const auto& s : in.plan->steps) {
+    out += fmt::format("\n# {}{}: {}\n# {}\n", s.runbook_phase.empty() ? "" : s.runbook_phase + ", ", s.id,
+                       one_line(s.title), one_line(s.why));
+    if (left_out && left_out(s)) {
+      out += fmt::format("# {}\n", whose);
+      continue;
+    }
+    out += fmt::format("if [ ! -e \"$EP_STATE/{0}\" ]; then\nep_say {1}\n{2}: > \"$EP_STATE/{0}\"\nfi\n",
+                       s.id, shell_quote(s.title), commands(s, in));
+  }
+  return out;
 }
+
+}  // namespace
 
 std::string one_line(std::string_view text) {
   return replace_all(replace_all(std::string(text), "\n", " "), "\r", " ");
 }
 
-std::string head(const RenderInput& in, const char* comment) {
+std::string form_head(const RenderInput& in, const char* comment) {
   const Plan& p = *in.plan;
   const Words w{in.lang};
   std::string out =
@@ -45,53 +74,17 @@ std::string head(const RenderInput& in, const char* comment) {
   return out;
 }
 
-std::string commands(const Step& s, const Plan& p) {
-  std::string out;
-  for (const auto& a : s.actions) out += shell_of(a, p);
-  return out;
+bool is_env_step(const Step& s) {
+  return std::any_of(s.actions.begin(), s.actions.end(),
+                     [](const Action& a) { return std::holds_alternative<RunSelf>(a); });
 }
 
-constexpr std::string_view kReboot =
-    R"sh(# A reboot is proven by another boot id. EPREADY_AUTO_REBOOT=1 reboots by itself (first boot of an image).
-ep_reboot() {
-  boot=$(cat /proc/sys/kernel/random/boot_id)
-  if [ -f "$EP_STATE/boot" ] && [ "$(cat "$EP_STATE/boot")" != "$boot" ]; then return 0; fi
-  printf '%s\n' "$boot" > "$EP_STATE/boot"
-  if [ "${EPREADY_AUTO_REBOOT:-}" = 1 ]; then systemctl reboot; exit 4; fi
-  ep_say "reboot now, then run this script again"
-  exit 4
-}
-)sh";
-
-/// Steps as shell, each once: a mark in EP_STATE says it is done.
-std::string step_blocks(const RenderInput& in, bool (*left_out)(const Step&), const char* whose) {
-  std::string out;
-  for (const auto& s : in.plan->steps) {
-    out += fmt::format("\n# {}{}: {}\n# {}\n", s.runbook_phase.empty() ? "" : s.runbook_phase + ", ", s.id,
-                       one_line(s.title), one_line(s.why));
-    if (left_out && left_out(s)) {
-      out += fmt::format("# {}\n", whose);
-      continue;
-    }
-    out += fmt::format("if [ ! -e \"$EP_STATE/{0}\" ]; then\nep_say {1}\n{2}: > \"$EP_STATE/{0}\"\nfi\n",
-                       s.id, shell_quote(s.title), commands(s, *in.plan));
-  }
-  return out;
-}
-
-std::string script(const RenderInput& in, bool (*left_out)(const Step&), const char* whose) {
-  std::string out = "#!/bin/sh\n" + head(in, "#") + "set -eu\numask 022\n";
+std::string script_body(const RenderInput& in, bool (*left_out)(const Step&), const std::string& whose) {
+  std::string out = "#!/bin/sh\n" + form_head(in, "#") + "set -eu\numask 022\n";
   out += "EP_STATE=" + shell_quote(in.plan->prefix + "/script-state") + "\ninstall -d \"$EP_STATE\"\n";
   out += std::string(shell_prelude()) + std::string(kReboot);
-  out += step_blocks(in, left_out, whose);
-  return out + "\nep_say finished\n";
+  return out + step_blocks(in, left_out, whose);
 }
-
-bool host_or_self(const Step& s) {
-  return for_the_host(s) || is_limits(s) || is_self(s);
-}
-
-}  // namespace
 
 std::string yaml_block(std::string_view text, int indent) {
   const std::string pad_text(size_t(indent), ' ');
@@ -116,16 +109,30 @@ std::string yaml_quote(std::string_view text) {
 }
 
 const std::vector<std::string>& render_forms() {
-  static const std::vector<std::string> forms = {"script", "dockerfile", "ansible", "cloud-init", "k8s"};
+  static const std::vector<std::string> forms = {"script",     "dockerfile", "ansible",
+                                                 "cloud-init", "k8s",        "image"};
   return forms;
 }
 
 Result<std::string> render(std::string_view form, const RenderInput& input) {
+  // A script that dies at its third step is worse than none: what can't be verified is refused before.
+  if (std::find(render_forms().begin(), render_forms().end(), form) != render_forms().end() && input.plan) {
+    const auto keys = unpinned_keys(*input.plan);
+    std::string with;
+    for (const auto& k : keys) with += fmt::format(" --with {}-key=FINGERPRINT", k);
+    if (!keys.empty())
+      return fail(ErrorKind::unsupported,
+                  "the signing key of a package source is pinned by nothing: " + join(keys, ", "),
+                  "--as " + std::string(form),
+                  "the form would stop at that step; get the fingerprint from its publisher by another way",
+                  fmt::format("epready plan --as {}{}", form, with));
+  }
   if (form == "script") return render_script(input);
   if (form == "dockerfile") return render_dockerfile(input);
   if (form == "ansible") return render_ansible(input);
   if (form == "cloud-init") return render_cloud_init(input);
   if (form == "k8s") return render_k8s(input);
+  if (form == "image") return render_image(input);
   const auto near = closest(form, render_forms());
   return fail(ErrorKind::usage, fmt::format("no form \"{}\"", form), "--as",
               near ? fmt::format("did you mean \"{}\"?", *near) : "known: " + join(render_forms(), ", "),
@@ -133,36 +140,52 @@ Result<std::string> render(std::string_view form, const RenderInput& input) {
 }
 
 std::string render_script(const RenderInput& in) {
-  return script(in, nullptr, "");
+  return script_body(in, nullptr, "") + "\nep_say finished\n";
+}
+
+/// Names of NICs are known where the image runs: its entry point writes the environment file, then begins.
+static std::string entry_point(const RenderInput& in) {
+  const Words w{in.lang};
+  const std::string dir = in.plan->prefix + "/env";
+  std::string out =
+      "# " + w("computed where the image runs, by its entry point", "由入口脚本在运行处计算") + "\n";
+  if (!in.env) return out + "# epready env --shell\n";
+  out += "COPY --chmod=0755 <<'EPREADY_ENTRY' " + dir + "/entry.sh\n#!/bin/sh\nif (\nset -eu\n" +
+         ". /usr/local/lib/epready-prelude.sh\n" + shell_of_env(*in.env, dir + "/env.sh") + "); then . " +
+         dir +
+         "/env.sh; else echo 'epready: no environment file: the RDMA devices of the plan are not here' >&2; "
+         "fi\n" +
+         "exec \"$@\"\nEPREADY_ENTRY\n";
+  return out + "ENTRYPOINT [\"" + dir + "/entry.sh\"]\nCMD [\"bash\"]\n";
 }
 
 std::string render_dockerfile(const RenderInput& in) {
   const Plan& p = *in.plan;
   const Words w{in.lang};
-  std::string out = "# syntax=docker/dockerfile:1\n" + head(in, "#");
+  std::string out = "# syntax=docker/dockerfile:1\n" + form_head(in, "#");
   out += "ARG BASE=" + in.base_image + "\nFROM ${BASE}\n";
   out +=
       "RUN apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "
       "ca-certificates curl gpg git patch python3 python3-venv && rm -rf /var/lib/apt/lists/*\n";
   out += "COPY <<'EPREADY_PRELUDE' /usr/local/lib/epready-prelude.sh\n" + std::string(shell_prelude()) +
          "EPREADY_PRELUDE\n";
+  if (!in.toolkit.empty())
+    out += "RUN . /usr/local/lib/epready-prelude.sh && ep_toolkit " + in.toolkit + " " + in.base_image + "\n";
   for (const auto& s : p.steps) {
     out += fmt::format("\n# {}{}: {}\n# {}\n", s.runbook_phase.empty() ? "" : s.runbook_phase + ", ", s.id,
                        one_line(s.title), one_line(s.why));
-    if (for_the_host(s) || is_limits(s)) {
+    if (for_the_host(s)) {
       out +=
           "# " +
           w("belongs to the host that runs the image: epready driver", "属于运行镜像的主机：epready driver") +
           "\n";
       continue;
     }
-    if (is_self(s)) {
-      out += "# " +
-             w("computed where the image runs: epready env --shell", "在运行处计算：epready env --shell") +
-             "\n";
+    if (is_env_step(s)) {
+      out += entry_point(in);
       continue;
     }
-    std::string body = "set -eu\n. /usr/local/lib/epready-prelude.sh\n" + commands(s, p);
+    std::string body = "set -eu\n. /usr/local/lib/epready-prelude.sh\n" + commands(s, in);
     out += "RUN <<'EPREADY_STEP'\n" + body + "EPREADY_STEP\n";
   }
   return out;
@@ -170,7 +193,7 @@ std::string render_dockerfile(const RenderInput& in) {
 
 std::string render_ansible(const RenderInput& in) {
   const Plan& p = *in.plan;
-  std::string out = head(in, "#");
+  std::string out = form_head(in, "#");
   out += "- name: " + yaml_quote("epready " + p.stack) +
          "\n  hosts: all\n  gather_facts: false\n  vars:\n    ep_state: " +
          yaml_quote(p.prefix + "/script-state") + "\n  tasks:\n";
@@ -197,7 +220,7 @@ std::string render_ansible(const RenderInput& in) {
              "], state: present, update_cache: true, install_recommends: false }\n";
       continue;
     }
-    const std::string body = "set -eu\n" + std::string(shell_prelude()) + commands(s, p) + ": > '" +
+    const std::string body = "set -eu\n" + std::string(shell_prelude()) + commands(s, in) + ": > '" +
                              p.prefix + "/script-state/" + s.id + "'\n";
     out +=
         "      ansible.builtin.shell:\n        creates: " + yaml_quote(p.prefix + "/script-state/" + s.id) +
@@ -216,7 +239,7 @@ std::string render_cloud_init(const RenderInput& in) {
       "/script-state/finished\n[Service]\nType=oneshot\nEnvironment=EPREADY_AUTO_REBOOT=1\nExecStart=" +
       path + "\nExecStartPost=/bin/touch " + in.plan->prefix +
       "/script-state/finished\nTimeoutStartSec=infinity\n[Install]\nWantedBy=multi-user.target\n";
-  std::string out = "#cloud-config\n" + head(in, "#");
+  std::string out = "#cloud-config\n" + form_head(in, "#");
   out += "write_files:\n  - path: " + path +
          "\n    permissions: \"0755\"\n    content: " + yaml_block(render_script(in), 6);
   out += "  - path: /etc/systemd/system/epready-setup.service\n    permissions: \"0644\"\n    content: " +
@@ -227,13 +250,38 @@ std::string render_cloud_init(const RenderInput& in) {
   return out;
 }
 
+static std::string pod_script(const RenderInput& in) {
+  const Words w{in.lang};
+  std::string out = script_body(
+      in, [](const Step& s) { return for_the_host(s); }, w("belongs to the node", "属于节点"));
+  if (!in.toolkit.empty())
+    out.insert(out.find("\n# ", out.find("ep_reboot()")),
+               "\nep_toolkit " + in.toolkit + " " + shell_quote(in.base_image) +
+                   "\nep_packages ca-certificates curl git patch python3 python3-venv\n");
+  return out + "\nep_say finished\n";
+}
+
+/// gIB is configured for every process of the pod, not only for those that source the file.
+static std::string pod_env(const RenderInput& in) {
+  if (!in.env) return {};
+  std::string out;
+  bool gib = false;
+  for (const auto& l : in.env->plan.lines)
+    gib = gib || l.name == "NCCL_SHIMNET_GUEST_CONFIG_CHECKER_CONFIG_FILE";
+  for (const auto& l : in.env->plan.lines) {
+    if (!gib || !contains(l.why.en, "gIB")) continue;
+    std::string value = l.whole();
+    if (l.is_list && l.rest.empty() && !in.library_path.empty()) value += ":" + in.library_path;
+    out += fmt::format("        - {{ name: {}, value: {} }}\n", l.name, yaml_quote(value));
+  }
+  return out.empty() ? out : "      env:\n" + out;
+}
+
 std::string render_k8s(const RenderInput& in) {
   const std::string name = "epready-" + in.plan->stack;
-  std::string out = head(in, "#");
-  out += "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name + "\ndata:\n  setup.sh: " +
-         yaml_block(
-             script(in, host_or_self, "belongs to the node, or is computed in the pod (epready env --shell)"),
-             4);
+  std::string out = form_head(in, "#");
+  out += "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: " + name +
+         "\ndata:\n  setup.sh: " + yaml_block(pod_script(in), 4);
   // The platform's lines, grouped by place; several lines of one place follow each other.
   const auto lines_at = [&](std::string_view at, int indent) {
     std::string text;
@@ -252,7 +300,8 @@ std::string render_k8s(const RenderInput& in) {
   out += "  volumes:\n    - { name: setup, configMap: { name: " + name + ", defaultMode: 0755 } }\n" +
          lines_at("spec.volumes", 4);
   out += "  containers:\n    - name: ep\n      image: " + in.base_image +
-         "\n      command: [\"/bin/sh\", \"-c\", \"/epready/setup.sh && exec sleep infinity\"]\n";
+         "\n      command: [\"/bin/sh\", \"-c\", \"/epready/setup.sh && exec sleep infinity\"]\n" +
+         pod_env(in);
   std::string security = lines_at("spec.containers[0].securityContext", 8);
   if (const auto c = lines_at("spec.containers[0].securityContext.capabilities", 10); !c.empty())
     security += "        capabilities:\n" + c;

@@ -90,6 +90,49 @@ TEST(Render, AnUnpinnedKeyOrDownloadIsRefused) {
   }
 }
 
+TEST(Render, AnUnpinnedKeyIsRefusedBeforeAnythingIsWritten) {
+  Plan plan = plan_in("/opt/x");
+  plan.steps[0].component = "doca-ofed";
+  plan.steps[0].actions = {
+      AddAptSource{"x", "https://127.0.0.1:1/", "./", "", "https://127.0.0.1:1/key", "", ""}};
+  for (const auto& form : render_forms()) {
+    const auto text = render(form, {&plan, {}, "ubuntu:24.04", Lang::en});
+    ASSERT_FALSE(text) << form;
+    EXPECT_EQ(text.error().kind, ErrorKind::unsupported);
+    EXPECT_EQ(text.error().next, "epready plan --as " + form + " --with doca-ofed-key=FINGERPRINT");
+  }
+  std::get<AddAptSource>(plan.steps[0].actions[0]).key_fingerprint = std::string(40, 'A');
+  EXPECT_TRUE(render("script", {&plan, {}, "", Lang::en}));
+}
+
+/// A keyring file may hold keys that nobody pinned: only the pinned one is trusted.
+TEST(Render, AScriptTrustsThePinnedKeyAlone) {
+  if (run("command -v gpg >/dev/null") != 0) GTEST_SKIP() << "gpg is not installed";
+  Scratch scratch;
+  const std::string dir = scratch.dir.string();
+  ASSERT_EQ(run("mkdir -m 700 " + shell_quote(dir + "/home") + " && GNUPGHOME=" + shell_quote(dir + "/home") +
+                " sh -ec 'for n in ours theirs; do gpg --batch --quiet --passphrase \"\" "
+                "--quick-generate-key $n ed25519 "
+                "sign never; done 2>/dev/null; gpg --export > " +
+                dir + "/both.gpg; gpg --armor --export > " + dir +
+                "/both.asc; gpg --with-colons -k ours | sed -n \"s/^fpr:*\\([0-9A-F]*\\):/\\1/p\" > " + dir +
+                "/fpr'"),
+            0);
+  const std::string fingerprint(trim(read(dir + "/fpr")));
+  ASSERT_EQ(fingerprint.size(), 40u);
+  for (const char* file : {"/both.gpg", "/both.asc"}) {
+    const std::string ring = dir + "/ring" + file + ".gpg";
+    std::ofstream(dir + "/key.sh") << shell_prelude() << "ep_key file://" << dir << file << " " << fingerprint
+                                   << " " << ring << "\n";
+    ASSERT_EQ(run("sh -eu " + shell_quote(dir + "/key.sh")), 0) << file;
+    ASSERT_EQ(run("gpg --show-keys --with-colons " + shell_quote(ring) + " 2>/dev/null | grep '^uid' > " +
+                  shell_quote(dir + "/uids")),
+              0);
+    EXPECT_NE(read(dir + "/uids").find("ours"), std::string::npos);
+    EXPECT_EQ(read(dir + "/uids").find("theirs"), std::string::npos);
+  }
+}
+
 /// The stack of every lane in every form: shell parses, and each step is named in it.
 TEST(Render, EveryFormOfEveryStackIsWhole) {
   Scratch scratch;

@@ -42,6 +42,7 @@ std::string write_file(const std::string& path, std::string_view content, uint32
 
 struct ToShell {
   const Plan& plan;
+  const EnvAhead* env = nullptr;
   std::string place(const std::string& path) const {
     return !path.empty() && path[0] != '/' ? plan.prefix + "/" + path : path;
   }
@@ -160,6 +161,9 @@ struct ToShell {
   }
   std::string operator()(const Reboot&) const { return "ep_reboot\n"; }
   std::string operator()(const RunSelf& a) const {
+    const auto output = std::find(a.args.begin(), a.args.end(), "--output");
+    if (env && !a.args.empty() && a.args[0] == "env" && output != a.args.end() && output + 1 != a.args.end())
+      return shell_of_env(*env, *(output + 1));
     std::vector<std::string> argv = {"epready"};
     argv.insert(argv.end(), a.args.begin(), a.args.end());
     return shell_join(argv) + "\n";
@@ -168,8 +172,20 @@ struct ToShell {
 
 }  // namespace
 
-std::string shell_of(const Action& action, const Plan& plan) {
-  return std::visit(ToShell{plan}, action);
+std::string shell_of(const Action& action, const Plan& plan, const EnvAhead* env) {
+  return std::visit(ToShell{plan, env}, action);
+}
+
+std::string shell_of_env(const EnvAhead& env, const std::string& path) {
+  std::string out = fmt::format("install -d {}\n", q(parent(path))), marks;
+  for (const auto& [mark, address] : env.nics) {
+    const std::string variable = "ep_" + lower(replace_all(mark, "@", ""));
+    out += fmt::format("{}=$(ep_nic {}) || exit 1\n", variable, q(address));
+    marks += fmt::format(" -e \"s|{}|${}|g\"", mark, variable);
+  }
+  return out + fmt::format("{}{} > {} {}chmod 0644 {}\nmv -f {} {}\n", marks.empty() ? "cat" : "sed", marks,
+                           q(path + ".new"), here_document(env.text), q(path + ".new"), q(path + ".new"),
+                           q(path));
 }
 
 std::string_view shell_prelude() {
@@ -196,9 +212,26 @@ ep_key() {
     *" $2 "*) ;;
     *) rm -rf "$scratch"; ep_die "the key at $1 has another fingerprint" ;;
   esac
-  install -d /etc/apt/keyrings
-  gpg --homedir "$scratch" --batch --yes --dearmor -o "$3.new" "$scratch/key" 2>/dev/null || cp "$scratch/key" "$3.new"
+  # The file may hold other keys: the pinned one alone becomes the keyring.
+  gpg --homedir "$scratch" --batch --quiet --import "$scratch/key" 2>/dev/null || ep_die "gpg cannot read the key at $1"
+  install -d "$(dirname "$3")"
+  gpg --homedir "$scratch" --batch --yes --output "$3.new" --export "$2"
   chmod 0644 "$3.new"; mv -f "$3.new" "$3"; rm -rf "$scratch"
+}
+# PCI address: the name that its RDMA device has now (EP_SYS stands in for /sys)
+ep_nic() {
+  for d in "${EP_SYS:-/sys}/bus/pci/devices/$1/infiniband/"*; do
+    if [ -e "$d" ]; then basename "$d"; return 0; fi
+  done
+  ep_die "no RDMA device at PCI address $1: this host differs from the one that was planned for; plan again there"
+}
+# version, example: the compiler must be in this image
+ep_toolkit() {
+  for n in nvcc /usr/local/cuda/bin/nvcc; do
+    seen=$("$n" --version 2>/dev/null | sed -n 's/.*release \([0-9.]*\),.*/\1/p') || seen=
+    [ -z "$seen" ] || break
+  done
+  [ "$seen" = "$1" ] || ep_die "DeepEP is built with nvcc $1, this image has ${seen:-none}: choose another image, such as $2"
 }
 ep_fetch() { # address, sha256, file
   [ -n "$2" ] || ep_die "no hash for $1"

@@ -92,10 +92,17 @@ std::string strings_text(const Topology& t, const Look& look) {
     if (!value.empty()) out += fmt::format("{}={}\n", name, value);
   };
   line("DEEP_EP_DEVICE_TO_HCA_MAPPING", t.strings.deep_ep);
-  line("NVSHMEM_HCA_LIST", t.strings.hca_list);
-  line("NVSHMEM_HCA_PE_MAPPING", t.strings.hca_pe_mapping);
   line("NCCL_IB_HCA", t.strings.nccl_ib_hca);
   line("EP_NIC_NAME", t.strings.ep_nic_name);
+  // Of no use to DeepEP V1, whose processes each are PE 0 of their own world: all would take the first entry.
+  if (!t.strings.hca_list.empty() || !t.strings.hca_pe_mapping.empty()) {
+    out += std::string(look.tr(
+        {"# for programs whose ranks share one NVSHMEM world; DeepEP V1 would put every GPU on the first "
+         "NIC\n",
+         "# 适用于各 rank 共享一个 NVSHMEM world 的程序；对 DeepEP V1 会使所有 GPU 都用第一张网卡\n"}));
+    line("#   NVSHMEM_HCA_LIST", t.strings.hca_list);
+    line("#   NVSHMEM_HCA_PE_MAPPING", t.strings.hca_pe_mapping);
+  }
   if (!out.empty()) return out;
   if (t.mapping.confidence == Confidence::convention)
     return std::string(

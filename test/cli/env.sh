@@ -43,3 +43,27 @@ run 2 env --shell --k8s --from one
 
 run 2 env --nvshmem abc --from sample/gcp-a4-done
 err_has "abc is no version"
+# The runbook's own file: comments end a value, several assignments may share a line; gpu without the driver's option is said.
+cat >unified.sh <<'END'
+#!/bin/bash
+export NVSHMEM_IBGDA_NIC_HANDLER=gpu      # GPU Handler
+export NVSHMEM_ENABLE_NIC_PE_MAPPING=1 NVSHMEM_HCA_LIST="mlx5_0:1"   # two
+END
+run 1 env lint unified.sh --from sample/gke-a4-pod
+out_has "gpu needs PeerMappingOverride=1"
+out_lacks "GPU Handler"
+run 0 env lint unified.sh --from sample/gcp-a4-done
+out_lacks "needs PeerMappingOverride"
+
+# gIB in a pod: the whole block with the pod's own paths, first in the library path however often it is sourced.
+run 0 env --from sample/gke-a4-pod
+cp out gib.sh
+LD_LIBRARY_PATH=/mine sh -euc '. ./gib.sh; . ./gib.sh; [ "$LD_LIBRARY_PATH" = /host/home/kubernetes/bin/gib/lib64:/mine ] && [ "$NCCL_IB_TC" = 52 ] &&
+  [ "$NCCL_TUNER_CONFIG_PATH" = /host/home/kubernetes/bin/gib/configs/tuner_config_a4.txtpb ]' || die "gIB block"
+run 0 env --from sample/gke-a4-pod --k8s
+out_has "value: '/host/home/kubernetes/bin/gib/lib64:/usr/local/nvidia/lib64'"
+
+# A prefix brings its Python, whose hook chooses the NIC.
+run 0 env --from sample/gcp-a4-done --prefix /opt/epready
+cp out venv.sh
+sh -euc '. ./venv.sh; . ./venv.sh; case $PATH in /opt/epready/venv/bin:*venv*) exit 1 ;; /opt/epready/venv/bin:*) ;; *) exit 1 ;; esac' || die "PATH"

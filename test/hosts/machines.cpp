@@ -285,7 +285,10 @@ SnapshotData gke_a4_pod() {
       "/usr/local/nvidia/bin:/usr/local/cuda/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/"
       "bin";
   m.data.file("/host/etc/os-release", "NAME=\"Container-Optimized OS\"\nID=cos\nVERSION_ID=121\n");
-  m.data.file("/host/home/kubernetes/bin/gib/configs/tuner_config_a4.txtpb", "# tuner configuration\n");
+  for (const char* part :
+       {"configs/guest_config.txtpb", "configs/tuner_config_a3u.txtpb", "configs/tuner_config_a4.txtpb",
+        "lib64/libnccl-net.so", "lib64/libnccl-tuner.so", "lib64/libnccl.so.2", "scripts/set_nccl_env.sh"})
+    m.data.file(std::string("/host/home/kubernetes/bin/gib/") + part, "# stand-in\n");
   m.cuda_toolkit("/usr/local/cuda-12.9", "12.9.1", "12.9.86");
   m.data.link("/usr/local/cuda", "cuda-12.9");
   std::string site = "/usr/local/lib/python3.12/dist-packages";

@@ -1,5 +1,7 @@
 // Facts of whole machines, and the samples that travel in the program. EP_UPDATE_SAMPLES=1 writes
 // data/samples/ anew.
+#include "machines.h"
+
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -7,7 +9,6 @@
 
 #include "base/text.h"
 #include "facts/facts.h"
-#include "machines.h"
 
 namespace ep::test {
 namespace {

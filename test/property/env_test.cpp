@@ -121,6 +121,75 @@ TEST(Env, TheLinterHasNothingAgainstWhatWeWrite) {
       }
 }
 
+std::map<std::string, std::string> values_of(const EnvPlan& p) {
+  std::map<std::string, std::string> out;
+  for (const auto& l : p.lines) out[l.name] = l.whole();
+  return out;
+}
+
+// The block that the runbook calls decisive on GKE, with the paths as the pod sees them.
+TEST(Env, APodGetsTheWholeGibBlock) {
+  auto v = values_of(plan_of(sample("gke-a4-pod"), {}));
+  const std::string gib = "/host/home/kubernetes/bin/gib";
+  EXPECT_EQ(v["LD_LIBRARY_PATH"], gib + "/lib64:/usr/local/nvidia/lib64");
+  EXPECT_EQ(v["NCCL_SHIMNET_GUEST_CONFIG_CHECKER_CONFIG_FILE"], gib + "/configs/guest_config.txtpb");
+  EXPECT_EQ(v["NCCL_TUNER_CONFIG_PATH"], gib + "/configs/tuner_config_a4.txtpb");
+  for (auto [name, value] : {std::pair("NCCL_CROSS_NIC", "0"),
+                             {"NCCL_NET_GDR_LEVEL", "PIX"},
+                             {"NCCL_P2P_NET_CHUNKSIZE", "131072"},
+                             {"NCCL_NVLS_CHUNKSIZE", "524288"},
+                             {"NCCL_IB_ADAPTIVE_ROUTING", "1"},
+                             {"NCCL_IB_QPS_PER_CONNECTION", "4"},
+                             {"NCCL_IB_TC", "52"},
+                             {"NCCL_IB_FIFO_TC", "84"}})
+    EXPECT_EQ(v[name], value) << name;
+}
+
+// Half of gIB makes NCCL fail: whatever is missing, nothing of it is written, and the reason says what.
+TEST(Env, AGibFolderThatLacksSomethingIsLeftOutAsAWhole) {
+  const auto whole = sample("gke-a4-pod");
+  for (const auto& gone : whole.platform.gib_files) {
+    Facts f = whole;
+    std::erase(f.platform.gib_files, gone);
+    const EnvPlan p = plan_of(f, {});
+    const auto v = values_of(p);
+    const bool needed = gone == "configs/guest_config.txtpb" || gone == "configs/tuner_config_a4.txtpb";
+    EXPECT_EQ(v.count("NCCL_TUNER_CONFIG_PATH"), needed ? 0u : 1u) << gone;
+    EXPECT_EQ(v.count("NCCL_IB_TC"), needed ? 0u : 1u) << gone;
+    if (!needed) continue;
+    std::string why;
+    for (const auto& l : p.left_out)
+      if (l.name == "NCCL_TUNER_CONFIG_PATH") why = l.why.en;
+    EXPECT_NE(why.find("lacks " + gone), std::string::npos) << why;
+    EnvRequest all;
+    all.gib = "all";
+    ASSERT_EQ(plan_of(f, all).findings.size(), 1u);
+    EXPECT_EQ(plan_of(f, all).findings[0].severity, Severity::fail);
+  }
+  Facts bare = whole;
+  bare.platform.gib_dir = absent<std::string>("/usr/local/gib");
+  bare.platform.gib_files.clear();
+  std::string why;
+  for (const auto& l : plan_of(bare, {}).left_out)
+    if (l.name == "NCCL_TUNER_CONFIG_PATH") why = l.why.en;
+  EXPECT_NE(why.find("/host"), std::string::npos) << "a pod without the mount is told: " << why;
+}
+
+TEST(Env, ThePrefixBringsItsPython) {
+  EnvRequest r;
+  r.prefix = "/opt/epready";
+  auto v = values_of(plan_of(sample("gcp-a4-done"), r));
+  EXPECT_EQ(v["VIRTUAL_ENV"], "/opt/epready/venv");
+  EXPECT_EQ(v["PATH"], "/opt/epready/venv/bin");
+  r.prefix.clear();
+  EXPECT_EQ(values_of(plan_of(sample("gcp-a4-done"), r))["VIRTUAL_ENV"], "/opt/epready/venv")
+      << "by its stamps";
+  r.prefix = "/opt/other";
+  EXPECT_EQ(values_of(plan_of(sample("gcp-a4-done"), r)).count("PATH"), 0u);
+  r.venv_follows = true;
+  EXPECT_EQ(values_of(plan_of(sample("gcp-a4-done"), r))["PATH"], "/opt/other/venv/bin");
+}
+
 TEST(Env, NamesThatTheVersionSkipsAreAFindingOrAPrefix) {
   EnvRequest r;
   r.nvshmem = "3.3.24";
@@ -201,7 +270,12 @@ TEST(EnvText, SourcingTwiceChangesNothingAndValuesArriveAsTheyAre) {
           std::string file = write_temp(env_text(p, EnvForm::shell, lang));
           auto once = sourced(shell, file, 1, rank), twice = sourced(shell, file, 2, rank);
           EXPECT_EQ(once, twice) << shell;
-          for (const auto& l : p.lines) EXPECT_EQ(once[l.name], l.value) << shell << " " << l.name;
+          for (const auto& l : p.lines) {
+            if (l.is_list)
+              EXPECT_EQ((once[l.name] + ":").find(l.value + ":"), 0u) << shell << " " << l.name;
+            else
+              EXPECT_EQ(once[l.name], l.value) << shell << " " << l.name;
+          }
           for (const auto& [gpu, nic] : p.per_rank)
             if (rank == std::to_string(gpu)) {
               EXPECT_EQ(once["NVSHMEM_HCA_LIST"], nic);
@@ -277,8 +351,14 @@ TEST(EnvText, EveryFormReadsBackExactly) {
   for (const auto& p : plans)
     for (Lang lang : {Lang::en, Lang::zh}) {
       std::map<std::string, std::string> want;
-      for (const auto& l : p.lines) want[l.name] = l.value;
-      EXPECT_EQ(read_systemd(env_text(p, EnvForm::systemd, lang)), want);
+      for (const auto& l : p.lines)
+        if (l.name != "PATH") want[l.name] = l.whole();
+      auto systemd = read_systemd(env_text(p, EnvForm::systemd, lang));
+      for (const auto& l : p.lines)
+        if (l.name == "PATH")
+          EXPECT_EQ(systemd["PATH"].find(l.value + ":/"), 0u) << "the usual folders follow";
+      systemd.erase("PATH");
+      EXPECT_EQ(systemd, want);
       EXPECT_EQ(read_docker(env_text(p, EnvForm::docker, lang)), want);
       EXPECT_EQ(read_k8s(env_text(p, EnvForm::k8s, lang)), want);
     }
