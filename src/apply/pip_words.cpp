@@ -29,7 +29,12 @@ Error explain_pip(Error e, const std::string& venv) {
     e.next = std::move(next);
     return e;
   };
-  const std::string wanted = after(said, "No matching distribution found for ");
+  std::string wanted = after(said, "No matching distribution found for ");
+  // uv: "Because NAME was not found in the package registry and you require NAME==1, we can conclude ..."
+  if (wanted.empty() && icontains(said, "No solution found")) {
+    wanted = after(said, "you require ");
+    wanted = wanted.substr(0, wanted.find_first_of(", "));
+  }
   if (any({"No space left on device", "Errno 28"}))
     return call(
         "the disk is full; the environment is as it was",
@@ -54,8 +59,8 @@ Error explain_pip(Error e, const std::string& venv) {
     return call("the index has no " + wanted + " for this Python and machine; the environment is as it was",
                 venv + "/bin/python -m pip index versions " +
                     shell_quote(wanted.substr(0, wanted.find_first_of("=<>!~ "))));
-  if (any({"No module named pip", "No such file or directory", "cannot execute", "not found",
-           "ModuleNotFoundError"}) ||
+  if (any({"No module named pip", "No virtual environment", "Failed to inspect Python",
+           "No such file or directory", "cannot execute", "not found", "ModuleNotFoundError"}) ||
       e.kind == ErrorKind::absent)
     return call("the Python environment is broken: its own Python or pip does not run",
                 "mv " + shell_quote(venv) + " " + shell_quote(venv + ".broken") +

@@ -193,7 +193,24 @@ TEST(ExplainPip, MessagesBecomeCausesWithANextAct) {
             "disk is full", "df -h"},
            {"ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.", "another SHA-256",
             "--mirror"},
-           {"/v/bin/python: No module named pip", "environment is broken", "mv "}}) {
+           {"/v/bin/python: No module named pip", "environment is broken", "mv "},
+           // uv
+           {"error: No solution found when resolving dependencies\n  cause: Because torch was not found in "
+            "the package "
+            "registry and you require torch==2.13.0, we can conclude that your requirements are "
+            "unsatisfiable.",
+            "has no torch==2.13.0", "index versions torch"},
+           {"cause: Because torch==2.13.0 has no wheels with a matching Python implementation tag (e.g., "
+            "`cp311`) and "
+            "you require torch==2.13.0, we can conclude that your requirements are unsatisfiable.",
+            "another Python", "--version"},
+           {"error: No virtual environment or system Python installation found for path `venv/bin/python`",
+            "environment is broken", "mv "},
+           {"error: Failed to fetch: http://127.0.0.1:9/simple/torch/\n cause: error sending request for "
+            "url\n cause: "
+            "Connection refused (os error 111)",
+            "cannot be reached", "--mirror"},
+           {"error: Hash mismatch for `torch==2.13.0`", "another SHA-256", "--mirror"}}) {
     Error e{ErrorKind::failed, "python: exit code 1", "", row.said, "less LOG", {}};
     const Error got = explain_pip(e, "/v");
     EXPECT_NE(got.what.find(row.what), std::string::npos) << got.what;

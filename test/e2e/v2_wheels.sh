@@ -39,11 +39,14 @@ expect() {
   fi
 }
 has() { if grep -qF -- "$1" out; then ok "says: $1"; else bad "lacks: $1"; cat out; fi; }
-# timed FILE command...: wall seconds into FILE; kept, so that a second run goes on behind it
+# timed FILE command...: milliseconds into FILE; kept, so that a second run goes on behind it. What was there is removed
+# and the disk is quiet before the clock starts: neither is part of an install.
 timed() {
   file=$1
   shift
   [ -s "$file" ] && return 0
+  rm -rf plain ours
+  sync
   at=$(date +%s%N)
   "$@" >"$file.log" 2>&1 </dev/null || {
     bad "$*"
@@ -67,7 +70,7 @@ expect 0 "$epready" libs --workspace "$dir/ours" --with deepep=2.1.0+sgl0.1.2 -o
 
 # shellcheck disable=SC2317  # called by name
 by_hand() {
-  rm -rf plain && python3 -m venv plain &&
+  python3 -m venv plain &&
     plain/bin/python -m pip install numpy setuptools wheel ninja packaging &&
     plain/bin/python -m pip install torch==2.13.0 &&
     plain/bin/python -m pip install --no-deps nvidia-nccl-cu13==2.30.7 &&
@@ -76,7 +79,7 @@ by_hand() {
 }
 # shellcheck disable=SC2317
 ours() {
-  rm -rf ours && "$epready" libs --workspace "$dir/ours" --with deepep=2.1.0+sgl0.1.2 -o libs.json &&
+  "$epready" libs --workspace "$dir/ours" --with deepep=2.1.0+sgl0.1.2 -o libs.json &&
     "$epready" apply libs.json
 }
 # What stands after an install: linter, probe, doctor; then plain pip moves NCCL back, which is noticed and mended.
@@ -120,7 +123,6 @@ round=1
 while [ "$round" -le "${EPREADY_E2E_ROUNDS:-3}" ]; do
   say "round $round: the same pip commands by hand (load $(load))"
   timed "plain.$round.ms" by_hand
-  rm -rf plain
   say "round $round: epready apply (load $(load))"
   timed "ours.$round.ms" ours
   hand=$(cat "plain.$round.ms") own=$(cat "ours.$round.ms")
