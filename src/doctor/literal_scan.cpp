@@ -95,6 +95,7 @@ double LiteralScan::commonness(std::string_view text) {
 LiteralScan::LiteralScan(std::vector<Literal> literals)
     : literals_(std::move(literals)),
       bits_((size_t(1) << kBits) / 32),
+      second_((size_t(1) << kSecondBits) / 32),
       heads_(size_t(1) << kBits, -1),
       awake_(literals_.size(), true) {
   for (size_t i = 0; i < literals_.size(); ++i) {
@@ -114,8 +115,12 @@ LiteralScan::LiteralScan(std::vector<Literal> literals)
 void LiteralScan::set_awake(const std::vector<bool>& awake) {
   awake_ = awake;
   std::fill(bits_.begin(), bits_.end(), 0);
-  for (const Entry& e : entries_)
-    if (awake_[e.literal]) bits_[hash(e.window) >> 5] |= uint32_t(1) << (hash(e.window) & 31);
+  std::fill(second_.begin(), second_.end(), 0);
+  for (const Entry& e : entries_) {
+    if (!awake_[e.literal]) continue;
+    bits_[hash(e.window) >> 5] |= uint32_t(1) << (hash(e.window) & 31);
+    second_[second_hash(e.window) >> 5] |= uint32_t(1) << (second_hash(e.window) & 31);
+  }
 }
 
 size_t LiteralScan::collect_plain(const uint32_t* bits, const char* data, size_t size, size_t* at,

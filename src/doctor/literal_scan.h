@@ -41,7 +41,8 @@ class LiteralScan {
 
  private:
   static constexpr size_t kStride = 3;
-  static constexpr int kBits = 17;  ///< 16 KiB of bits: stays in the first-level cache
+  static constexpr int kBits = 17;        ///< 16 KiB of bits: stays in the first-level cache
+  static constexpr int kSecondBits = 16;  ///< 8 KiB more, asked only where the first says "perhaps"
   struct Entry {
     uint32_t window;   ///< folded 4 bytes
     uint32_t literal;  ///< index
@@ -55,6 +56,7 @@ class LiteralScan {
     return w | 0x20202020u;  // letters in one case; other bytes collide a little, verified later
   }
   static uint32_t hash(uint32_t w) { return (w * 0x9E3779B1u) >> (32 - kBits); }
+  static uint32_t second_hash(uint32_t w) { return (w * 0x85EBCA6Bu) >> (32 - kSecondBits); }
   bool verify(const Literal& literal, const char* at) const;
 
   /// Positions from *at on (a multiple of the stride) whose window may be filed; at most kBatch of them.
@@ -72,7 +74,7 @@ class LiteralScan {
   void look(const char* data, size_t size, size_t p, Found&& found) const;
 
   std::vector<Literal> literals_;
-  std::vector<uint32_t> bits_;
+  std::vector<uint32_t> bits_, second_;
   std::vector<int32_t> heads_;  ///< by hash, into entries_
   std::vector<Entry> entries_;
   std::vector<bool> awake_;
@@ -83,7 +85,8 @@ class LiteralScan {
 
 template <class Found>
 void LiteralScan::look(const char* data, size_t size, size_t p, Found&& found) const {
-  const uint32_t w = load(data + p);
+  const uint32_t w = load(data + p), h = second_hash(w);
+  if (!((second_[h >> 5] >> (h & 31)) & 1)) return;
   for (int32_t i = heads_[hash(w)]; i >= 0; i = entries_[size_t(i)].next) {
     const Entry& e = entries_[size_t(i)];
     if (e.window != w || p < e.offset || !awake_[e.literal]) continue;

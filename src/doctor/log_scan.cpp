@@ -149,7 +149,7 @@ struct LogScan::Pass {
   bool rested = false;
   int64_t line = 1, blocks = 0;
   std::vector<std::pair<size_t, uint32_t>> found;
-  std::string plain;  ///< the line in hand without escape sequences, when it has some
+  std::string plain, plain_next;  ///< the line in hand and the one after it without escape sequences
 
   Pass(LogScan& s, const Hit& h)
       : self(s),
@@ -217,6 +217,8 @@ struct LogScan::Pass {
       plain = strip_ansi(l.text);
       l.text = plain;
     }
+    if (!l.next.empty() && std::memchr(l.next.data(), '\x1b', l.next.size()))
+      l.next = plain_next = strip_ansi(l.next);
     if (!self.patterns_[pattern].pattern->matches_beside(self.anchors_[pattern], l.text)) {
       ++tries[pattern];
       return;

@@ -87,6 +87,20 @@ void nvshmem_pair(Observed& o) {
   o.add("nvshmem.pair_ok", same ? "true" : "false", host->where, host->trust);
 }
 
+/// "Two nodes hang, one node passes": where only words tell the number of nodes, the largest is the case.
+void most_nodes(Observed& o) {
+  const auto* said = o.all("nodes");
+  if (!said) return;
+  const Observation* most = nullptr;
+  for (const Observation& one : *said) {
+    if (one.trust != Trust::mentioned) return;
+    if (!most || parse_double(one.value).value_or(0) > parse_double(most->value).value_or(0)) most = &one;
+  }
+  if (most->value == said->back().value) return;
+  const Observation copy = *most;
+  o.add("nodes", copy.value, copy.where, copy.trust);
+}
+
 void arch_ok(Observed& o) {
   const auto* archs = o.all("deepep.archs");
   const Observation* gpu = o.best("gpu.compute_capability");
@@ -145,6 +159,7 @@ void derive_facts(Observed& o) {
       o.add("nodes", std::to_string((*n + 7) / 8), r->where, Trust::mentioned);
   if (const auto* r = o.best("local_ranks"); r && !o.all("gpu.count"))
     o.add("gpu.count", r->value, r->where, Trust::mentioned);
+  most_nodes(o);
   arch_ok(o);
   idle_nics(o);
 }

@@ -256,6 +256,8 @@ const Row kHeadRows[] = {
     {"", R"((?i)\bnnodes[=:] ?(\d+)\b)", "nodes"},
     {"", R"(\bGPU\d+\s+(?:(?:X|OK|CNS|TNS|GNS|NS)\s+)*(?:CNS|TNS|GNS|NS)\b)", "gpu.p2p", Trust::running,
      "false"},
+    {"", R"(\b([a-z]\w+) port \d+ ==> \w)", "nic.names", Trust::running},
+    {"", R"(\blink ([a-z]\w+)/\d+ state [A-Z]+ )", "nic.names", Trust::running},
     {"", R"(\b((?:mlx5_|roce|ibp)\w*(?:/ports/\d/counters/port_xmit_data|\s+port_xmit_data)?[\s:=]+\d+)\s*$)",
      "nic.traffic", Trust::running},
     {"", R"((?i)\btorch(?:==|[-:\s]+)(\d+\.\d+\.\d+\+cu\d+))", "torch.version"},

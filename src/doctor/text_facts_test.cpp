@@ -99,6 +99,10 @@ TEST(TextFacts, AnswerOfACommandStandsOnTheNextLine) {
 TEST(TextFacts, EscapeSequencesDoNotHideFacts) {
   EXPECT_EQ(best("\x1b[36mtorch\x1b[0m                 2.11.0+cu130\n", "torch.cuda"), "13.0");
   EXPECT_EQ(best("\x1b[1mNVSHMEM v3.6.5\x1b[0m\n", "nvshmem.version"), "3.6.5");
+  EXPECT_EQ(
+      best("\x1b[1m$ pip show nvidia-nccl-cu12 | grep -i ^version\x1b[0m\n\x1b[1mVersion: 2.28.9\x1b[0m\n",
+           "nccl.version"),
+      "2.28.9");
 }
 
 TEST(TextFacts, ChannelsOfNcclTellHowManyNodes) {
@@ -150,6 +154,12 @@ TEST(TextFacts, CodeOfTheExtensionAgainstTheGpu) {
   EXPECT_FALSE(archs_serve("10.3", 100));
   EXPECT_EQ(best("a.1.sm_90.cubin\nGPU 0: NVIDIA B200\n", "deepep.arch_ok"), "false");
   EXPECT_EQ(best("a.1.sm_90a.cubin\nNVIDIA H200, 9.0\n", "deepep.arch_ok"), "true");
+}
+
+TEST(TextFacts, TheLargestNumberOfNodesThatProseTells) {
+  EXPECT_EQ(best("2 nodes hang in dispatch, on one node the test passes\n", "nodes"), "2");
+  EXPECT_EQ(best("on one node the test passes, 4 nodes hang\n", "nodes"), "4");
+  EXPECT_EQ(best("4 nodes in all\nnNodes 2\n", "nodes"), "2");
 }
 
 TEST(TextFacts, NicsThatCarryNothingBesideBusyOnes) {
