@@ -55,7 +55,10 @@ std::string component_text(const Planned& p, const Choice& c) {
                        other ? p.torch_index : kDefaultIndex);
     const auto files = files_of(p, c, requirement);
     if (!files.empty()) out += list_of(files);
-    if (other) out += "unpinned = \"its hash and what it depends on: that index decides\"\n";
+    if (other)
+      out += "unpinned = \"its hash and what it depends on: that index decides\"\n";
+    else if (files.empty())
+      out += "unpinned = \"its hash is not on record, nor what it depends on: the index decides\"\n";
   }
   const auto by_hand = p.commits.find(c.component);
   const std::string commit = by_hand != p.commits.end() ? by_hand->second : c.release->git_commit;

@@ -81,6 +81,11 @@ TEST(Lock, SaysWhatItCannotPin) {
   p.torch_index = "https://example.org/whl/cu129";
   const std::string text = lock_text(p);
   EXPECT_NE(text.find("origin = \"https://example.org/whl/cu129\"\nunpinned = "), std::string::npos) << text;
+  // A release without a hash on record.
+  const std::string other = lock_text(planned(r, {"nvshmem=3.3.20"}));
+  const size_t at = other.find("id = \"nvshmem\"");
+  ASSERT_NE(at, std::string::npos) << other;
+  EXPECT_NE(other.substr(at, 300).find("unpinned = "), std::string::npos) << other.substr(at, 300);
 }
 
 TEST(Lock, AnotherHashMakesItStale) {
