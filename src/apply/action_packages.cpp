@@ -40,6 +40,17 @@ Result<std::vector<InstalledPackage>> installed_packages(Job& job) {
   return parse_installed(answer->out);
 }
 
+// Names that this prefix's journal has as brought by us, earlier runs included.
+std::set<std::string> brought_by_us(const Site& site) {
+  std::set<std::string> out;
+  auto past = read_journal(site.tree.real(site.prefix + "/state/journal.jsonl"));
+  if (!past) return out;
+  for (const auto& r : past->records)
+    if (r["e"] == "packages")
+      for (const auto& name : r.value("new", std::vector<std::string>{})) out.insert(name);
+  return out;
+}
+
 std::string base_name(const std::string& package) {
   return package.substr(0, package.find_first_of("=/:"));
 }
@@ -101,6 +112,24 @@ Result<std::vector<std::string>> apt_offline(Job& job) {
 
 }  // namespace
 
+Result<std::map<std::string, std::string>> unfinished_packages(Job& job) {
+  Call call;
+  call.argv = {"dpkg-query", "-W", "-f", "${Package}\t${db:Status-Status}\n"};
+  call.quiet = true;
+  call.max_out_bytes = 16u << 20;
+  call.limit_s = 60;
+  auto answer = job.call(call);
+  if (!answer) return Failure(answer.error());
+  std::map<std::string, std::string> out;
+  for (auto line : lines(answer->out)) {
+    auto fields = split(line, '\t');
+    if (fields.size() < 2) continue;
+    for (const char* status : {"half-installed", "unpacked", "half-configured"})
+      if (fields[1] == status) out[std::string(fields[0])] = status;
+  }
+  return out;
+}
+
 Result<> apt_get(std::vector<std::string> args, double limit_s, Job& job) {
   auto begun = std::chrono::steady_clock::now();
   args.insert(args.begin(), {"apt-get", "-o", fmt::format("DPkg::Lock::Timeout={}", kLockWaitS), "-o",
@@ -123,6 +152,27 @@ Result<> apt_get(std::vector<std::string> args, double limit_s, Job& job) {
     if (job.stopped()) return fail(ErrorKind::interrupted, "interrupted", job.step().id);
   }
 }
+
+namespace {
+
+// A package of ours whose unpacking was cut off: apt-get install takes it for one that is there, and everything that
+// needs it fails. Those of others are theirs to judge.
+template <class WithSources>
+Result<> reinstall_half_installed(const WithSources& with_sources, Job& job) {
+  auto unfinished = unfinished_packages(job);
+  if (!unfinished) return Failure(unfinished.error());
+  const auto ours = brought_by_us(job.site());
+  std::vector<std::string> args = {"install", "--reinstall", "-y", "--no-install-recommends", "--"};
+  const size_t none = args.size();
+  for (const auto& [name, status] : *unfinished)
+    if (status == "half-installed" && ours.count(name)) args.push_back(name);
+  if (args.size() == none) return {};
+  job.say("cut off while it was unpacked, installed again: " +
+          join(std::vector<std::string>(args.begin() + long(none), args.end()), " "));
+  return apt_get(with_sources(args), kInstallLimitS, job);
+}
+
+}  // namespace
 
 Result<> act(const InstallPackages& a, Job& job) {
   Site& site = job.site();
@@ -172,6 +222,7 @@ Result<> act(const InstallPackages& a, Job& job) {
   finish.quiet = true;
   finish.limit_s = kInstallLimitS;
   if (auto f = job.call(finish); !f && f.error().kind == ErrorKind::interrupted) return Failure(f.error());
+  if (auto mended = reinstall_half_installed(with_sources, job); !mended) return mended;
   std::vector<std::string> args = {"install", "-y", "--no-install-recommends", "--"};
   args.insert(args.end(), a.names.begin(), a.names.end());
   return apt_get(with_sources(args), kInstallLimitS, job);

@@ -41,6 +41,7 @@ class Undoing {
   Result<> settled(const std::vector<long long>& records);
   Result<> undo_steps(Job& job);
   Result<> undo_packages(Job& job);
+  Result<> purge_unfinished(const std::set<std::string>& ours, Job& job);
   Result<> undo_path(const WayBack& way);
   Result<> put_back(const WayBack& way);
   Result<> undo_boot(Job& job);
@@ -107,6 +108,32 @@ Result<> Undoing::undo_steps(Job& job) {
   return {};
 }
 
+// What dpkg broke off with in the middle counts as installed for nobody; it goes first, so that apt can work.
+Result<> Undoing::purge_unfinished(const std::set<std::string>& ours, Job& job) {
+  auto unfinished = unfinished_packages(job);
+  if (!unfinished) return Failure(unfinished.error());
+  Call purge;
+  purge.argv = {"dpkg", "--purge", "--force-remove-reinstreq", "--"};
+  const size_t none = purge.argv.size();
+  for (const auto& [name, status] : *unfinished)
+    if (ours.count(name)) purge.argv.push_back(name);
+  if (purge.argv.size() == none) return {};
+  const std::string what =
+      "remove half installed: " +
+      join(std::vector<std::string>(purge.argv.begin() + long(none), purge.argv.end()), " ");
+  if (dry()) {
+    item(State::would, what);
+    return {};
+  }
+  if (!consent(Risk::packages, {what})) {
+    item(State::kept, what, "no consent (--yes=packages)");
+    return {};
+  }
+  auto r = job.call(purge);
+  item(r ? State::done : State::failed, what, r ? "" : r.error().text());
+  return {};
+}
+
 Result<> Undoing::undo_packages(Job& job) {
   std::set<std::string> ours;
   std::vector<long long> records;
@@ -117,6 +144,7 @@ Result<> Undoing::undo_packages(Job& job) {
     for (const auto& p : r.value("new", std::vector<std::string>{})) ours.insert(p);
   }
   if (ours.empty()) return {};
+  if (auto r = purge_unfinished(ours, job); !r) return r;
   Call query;
   query.argv = {"dpkg-query", "-W", "-f", kDpkgFormat};
   query.quiet = true;

@@ -62,10 +62,39 @@ std::vector<Finding> why_option_not_live(const Facts& facts, const std::string& 
 
 namespace {
 
+// A host whose initramfs is not looked into. No predicate asks for that, it takes longer than everything else
+// together (a second or more), and facts are read anew after every step.
+class WithoutImage final : public Host {
+ public:
+  explicit WithoutImage(const Host& inner) : inner_(inner) {}
+  HostKind kind() const override { return inner_.kind(); }
+  std::string name() const override { return inner_.name(); }
+  Result<std::string> read(const std::string& path, size_t limit) const override {
+    return inner_.read(path, limit);
+  }
+  Result<std::string> read_at(const std::string& path, uint64_t offset, size_t size) const override {
+    return inner_.read_at(path, offset, size);
+  }
+  Result<std::vector<std::string>> list(const std::string& path) const override { return inner_.list(path); }
+  Result<std::string> link(const std::string& path) const override { return inner_.link(path); }
+  Result<FileInfo> info(const std::string& path) const override { return inner_.info(path); }
+  Result<SpaceInfo> space(const std::string& path) const override { return inner_.space(path); }
+  ProbeResult probe(std::string_view probe_name) const override {
+    if (probe_name != "initramfs") return inner_.probe(probe_name);
+    ProbeResult p;
+    p.why = "not looked into while steps are judged";
+    return p;
+  }
+  std::map<std::string, std::string> environment() const override { return inner_.environment(); }
+
+ private:
+  const Host& inner_;
+};
+
 class LiveWorld : public World {
  public:
   LiveWorld(std::string prefix, std::string root)
-      : prefix_(std::move(prefix)), root_(std::move(root)), host_(live_host(root_)) {}
+      : prefix_(std::move(prefix)), root_(std::move(root)), host_(live_host(root_)), quick_(*host_) {}
 
   HostSituation situation() override {
     const Facts& f = facts();
@@ -96,7 +125,7 @@ class LiveWorld : public World {
     for (const auto& p : step.after) {
       if (p.name != "option-live" || p.args.size() < 3 || ep::holds(p, facts()).verdict == Verdict::pass)
         continue;
-      for (auto& f : why_option_not_live(facts(), p.args[0], p.args[1], p.args[2]))
+      for (auto& f : why_option_not_live(read_facts(*host_, prefix_), p.args[0], p.args[1], p.args[2]))
         out.push_back(std::move(f));
     }
     return out;
@@ -104,11 +133,12 @@ class LiveWorld : public World {
 
  private:
   const Facts& facts() {
-    if (!facts_) facts_ = read_facts(*host_, prefix_);
+    if (!facts_) facts_ = read_facts(quick_, prefix_);
     return *facts_;
   }
   std::string prefix_, root_;
   std::unique_ptr<Host> host_;
+  WithoutImage quick_;
   std::optional<Facts> facts_;
 };
 
