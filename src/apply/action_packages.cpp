@@ -155,8 +155,8 @@ Result<> apt_get(std::vector<std::string> args, double limit_s, Job& job) {
 
 namespace {
 
-// A package of ours whose unpacking was cut off: apt-get install takes it for one that is there, and everything that
-// needs it fails. Those of others are theirs to judge.
+// A package of ours whose unpacking was cut off: apt-get install takes it for one that is there, and
+// everything that needs it fails. Those of others are theirs to judge.
 template <class WithSources>
 Result<> reinstall_half_installed(const WithSources& with_sources, Job& job) {
   auto unfinished = unfinished_packages(job);

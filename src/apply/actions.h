@@ -1,6 +1,7 @@
 // One function per kind of action. Each can be run again after a kill at any point: it looks at what is there
 // first.
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
@@ -79,8 +80,8 @@ std::string mirrored(const std::string& url, const std::map<std::string, std::st
 std::vector<MergedOptions::Conflict> option_conflicts(const MergeModuleOptions& a, const Site& site);
 /// A command line of apt-get that waits for the locks of others; retries while lists are locked.
 Result<> apt_get(std::vector<std::string> args, double limit_s, Job& job);
-/// Packages that dpkg broke off with (a kill or a power cut in the middle of it), name to status: half-installed (its
-/// files are gone or partly there), unpacked, half-configured.
+/// Packages that dpkg broke off with (a kill or a power cut in the middle of it), name to status:
+/// half-installed (its files are gone or partly there), unpacked, half-configured.
 Result<std::map<std::string, std::string>> unfinished_packages(Job& job);
 /// True when a member name of an archive would land outside its folder.
 bool escapes(std::string_view member);

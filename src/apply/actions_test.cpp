@@ -189,6 +189,23 @@ TEST_F(AptTest, WaitsForSomebodyElsesLock) {
   EXPECT_NE(slurp(r.log).find("waiting: E: Could not get lock"), std::string::npos);
 }
 
+TEST_F(AptTest, WhatWasCutOffWhileUnpackingIsInstalledAgainAndUndone) {
+  ASSERT_EQ(one({InstallPackages{{"nvcc"}}}).state, StepState::done);
+  std::string libc = "libc6\tinstalled\t, \t\n";
+  put("/var/dpkg", libc + "nvcc-dep\thalf-installed\t, \t\ntheirs\thalf-installed\t, \t\n");
+  put("/var/apt.log", "");
+  one({InstallPackages{{"nvcc"}}});
+  EXPECT_NE(at("/var/apt.log").find("install --reinstall -y --no-install-recommends -- nvcc-dep\n"),
+            std::string::npos)
+      << at("/var/apt.log");
+  // Undo takes ours away, in whatever state, and leaves what others broke off with.
+  put("/var/dpkg", libc + "nvcc-dep\thalf-installed\t, \t\ntheirs\thalf-installed\t, \t\n");
+  tool("dpkg", R"(echo "$@" >> $EP_FAKE_ROOT/var/dpkg.log; sed -i '/^nvcc-dep/d' $EP_FAKE_ROOT/var/dpkg)");
+  EXPECT_EQ(undo().exit_code(), 0);
+  EXPECT_EQ(at("/var/dpkg.log"), "--purge --force-remove-reinstreq -- nvcc-dep\n");
+  EXPECT_EQ(at("/var/dpkg"), libc + "theirs\thalf-installed\t, \t\n");
+}
+
 TEST_F(AptTest, RefusesToRemoveThePackagesOfTheHost) {
   auto r = one({InstallPackages{{"clash"}}});
   EXPECT_EQ(r.state, StepState::failed);
