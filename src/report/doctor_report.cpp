@@ -43,8 +43,8 @@ std::string place(const Evidence& e) {
 /// "label  text", the text wrapped and indented below itself.
 std::string row(const Look& look, std::string_view label, std::string_view text) {
   constexpr int kIndent = 10;
-  return "  " + look.paint(Style::dim, pad(label, kIndent - 2)) +
-         wrap(text, std::max(look.width, 60), kIndent) + "\n";
+  const std::string head = pad(std::string(label) + " ", kIndent - 2);  // long labels keep their distance
+  return "  " + look.paint(Style::dim, head) + wrap(text, std::max(look.width, 60), kIndent) + "\n";
 }
 
 std::string fix_rows(const Look& look, const std::vector<std::string>& fix) {
