@@ -228,6 +228,36 @@ Result<> act(const InstallPackages& a, Job& job) {
   return apt_get(with_sources(args), kInstallLimitS, job);
 }
 
+/// The bytes of one key out of a file of keys, by a keyring made for it.
+Result<std::string> pinned_key_alone(const std::string& key_path, const std::string& fingerprint, Job& job) {
+  const std::string home = job.site().prefix + "/cache/gnupg", ring = home + "/pinned.gpg";
+  const auto gpg = [&](std::vector<std::string> args) {
+    Call call;
+    call.argv = {"gpg",
+                 "--no-options",
+                 "--batch",
+                 "--quiet",
+                 "--no-default-keyring",
+                 "--keyring",
+                 job.site().tree.real(ring)};
+    call.argv.insert(call.argv.end(), args.begin(), args.end());
+    call.in_root = false;
+    call.quiet = true;
+    call.limit_s = 60;
+    call.env["GNUPGHOME"] = job.site().tree.real(home);
+    return job.call(call);
+  };
+  ::unlink(job.site().tree.real(ring).c_str());
+  if (auto in = gpg({"--import", job.site().tree.real(key_path)}); !in)
+    return add_context(in.error(), "the key could not be read by gpg");
+  auto out = gpg({"--armor", "--export", replace_all(fingerprint, " ", "")});
+  ::unlink(job.site().tree.real(ring).c_str());
+  if (!out) return add_context(out.error(), "the pinned key could not be taken out of its file");
+  if (out->out.empty())
+    return fail(ErrorKind::failed, "the pinned key is not in its file", key_path, fingerprint);
+  return out->out;
+}
+
 Result<> act(const AddAptSource& a, Job& job) {
   Site& site = job.site();
   std::lock_guard lock(site.system_mutex);
@@ -249,6 +279,12 @@ Result<> act(const AddAptSource& a, Job& job) {
     if (auto r = check_fingerprint(site.tree.real(*key), a.key_fingerprint, job); !r) return r;
   auto bytes = site.tree.read(*key);
   if (!bytes) return Failure(bytes.error());
+  // The file may hold other keys, which nothing vouches for: apt is given the pinned one alone.
+  if (a.key_sha256.empty()) {
+    auto alone = pinned_key_alone(*key, a.key_fingerprint, job);
+    if (!alone) return Failure(alone.error());
+    bytes->content = std::move(*alone);
+  }
   // apt reads armoured keys as .asc and binary ones as .gpg (sources.list(5), Signed-By).
   bool armoured = starts_with(trim(bytes->content), "-----BEGIN");
   std::string ring = "/etc/apt/keyrings/" + a.name + (armoured ? ".asc" : ".gpg");

@@ -261,7 +261,10 @@ TEST_F(AptTest, ASourceBehindAMirrorIsThere) {
 
 TEST_F(AptTest, AFingerprintPinsAKeyWithoutAHash) {
   spill(dir + "/key.gpg", "binary key");
-  tool("gpg", "echo 'fpr:::::::::ABCDEF0123456789:'");
+  // The file holds more than the pinned key: apt gets what gpg exports of that one alone.
+  tool("gpg",
+       "case \"$*\" in *--export*ABCDEF0123456789) echo '-----BEGIN the pinned key' ;; *--export*) ;; "
+       "*show-only*) echo 'fpr:::::::::0000000000000000:'; echo 'fpr:::::::::ABCDEF0123456789:' ;; esac");
   AddAptSource a;
   a.name = "cuda";
   a.uri = "https://developer.example/cuda";
@@ -272,13 +275,13 @@ TEST_F(AptTest, AFingerprintPinsAKeyWithoutAHash) {
   EXPECT_NE(unpinned.reason.find("pinned by nothing"), std::string::npos);
   a.key_fingerprint = "ABCD EF01 2345 6789";
   EXPECT_EQ(one({a}).state, StepState::done);
-  EXPECT_EQ(at("/etc/apt/keyrings/cuda.gpg"), "binary key");
-  a.key_fingerprint = "0000EF0123456789";
+  EXPECT_EQ(at("/etc/apt/keyrings/cuda.asc"), "-----BEGIN the pinned key\n");
+  a.key_fingerprint = "1111EF0123456789";
   a.name = "evil";
   auto wrong = one({a});
   EXPECT_EQ(wrong.state, StepState::failed);
   EXPECT_NE(wrong.reason.find("another fingerprint"), std::string::npos);
-  EXPECT_FALSE(std::filesystem::exists(root + "/etc/apt/keyrings/evil.gpg"));
+  EXPECT_FALSE(std::filesystem::exists(root + "/etc/apt/keyrings/evil.asc"));
 }
 
 // ---- downloads ----

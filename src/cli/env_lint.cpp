@@ -62,7 +62,8 @@ class EnvLint : public Command {
     bool fail = false;
     for (const auto& x : findings) fail |= x.severity == Severity::fail;
     c.out(c.json ? json_text(findings, in) : human_text(c, findings, in));
-    c.next("epready env", {"the environment computed for this host", "输出为本机计算的环境"});
+    c.next("epready env" + c.from_option(),
+           {"the environment computed for this host", "输出为本机计算的环境"});
     return fail ? 1 : 0;
   }
 

@@ -94,7 +94,9 @@ class PlanCommand : public Command {
     if (auto ok = prepare(c); !ok) return c.report(ok.error());
     auto input = plan_input(c, arguments_);
     if (!input) return c.report(input.error());
-    auto planned = make_plan(input->facts, input->recipe, arguments_.plan);
+    std::string image, toolkit;
+    auto planned = for_container() ? plan_inside(*input, image, toolkit)
+                                   : make_plan(input->facts, input->recipe, arguments_.plan);
     if (!planned) return c.report(planned.error());
     const Plan& plan = planned->plan;
     if (locked_) {
@@ -113,7 +115,7 @@ class PlanCommand : public Command {
       if (auto ok = write_output("epready.lock", lock_text(*planned)); !ok) return c.report(ok.error());
       c.note(w("versions written to epready.lock", "版本已写入 epready.lock"));
     }
-    if (!form_.empty() || !image_.empty()) return write_form(c, *input, std::move(*planned));
+    if (!form_.empty() || !image_.empty()) return write_form(c, *input, *planned, image, toolkit);
     if (!output_.empty()) {
       if (auto ok = write_output(output_, plan_to_json(plan)); !ok) return c.report(ok.error());
       c.note(w("plan written to {}", "计划已写入 {}", output_));
@@ -152,22 +154,20 @@ class PlanCommand : public Command {
     return make_plan(inside_image(input.facts, runtime, cuda->version), input.recipe, arguments_.plan);
   }
 
-  int write_form(const Context& c, const PlanInput& input, Planned planned) const {
+  bool for_container() const { return form_ == "dockerfile" || form_ == "k8s"; }
+
+  int write_form(const Context& c, const PlanInput& input, const Planned& planned, const std::string& image,
+                 const std::string& toolkit) const {
     const Words w{c.lang};
-    const bool inside = form_ == "dockerfile" || form_ == "k8s";
-    if (!image_.empty() && !inside)
+    if (!image_.empty() && !for_container())
       return c.report(Error{ErrorKind::usage,
                             "--image belongs to a container",
                             image_,
                             "it goes with --as dockerfile or --as k8s",
                             "epready plan --as k8s --image " + shell_quote(image_),
                             {}});
-    RenderInput in{nullptr, {}, "ubuntu:24.04", c.lang};
-    if (inside) {
-      auto again = plan_inside(input, in.base_image, in.toolkit);
-      if (!again) return c.report(again.error());
-      planned = std::move(*again);
-    }
+    RenderInput in{nullptr, {}, image.empty() ? "ubuntu:24.04" : image, c.lang};
+    in.toolkit = toolkit;
     auto variables = load_variables(data_folder(arguments_.data_dir));
     if (!variables) return c.report(variables.error());
     const EnvAhead env = environment_ahead(input.facts, planned, *variables, c.lang);

@@ -38,6 +38,9 @@ grep -q '^ARG BASE=.*\(devel\|pytorch\)' out || die "the base image has no compi
 out_lacks "doca-ofed-repository'"
 run 0 plan --as dockerfile --image registry.example/ours:1 --from sample/h100-ib
 out_has "ARG BASE=registry.example/ours:1"
+# The pod's own toolkit says nothing about the image: another lane gets the image of its toolkit.
+run 0 plan --as k8s --lane v2 --from sample/gke-a4-pod
+out_has "image: nvidia/cuda:13.1"
 run 2 plan --as script --image x --from sample/h100-ib
 err_has "--as k8s"
 
