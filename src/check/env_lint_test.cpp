@@ -55,7 +55,9 @@ TEST(EnvLint, TheHandlerGpuIsJudgedByTheLoadedDriver) {
     in.peer_mapping_override = live;
     const auto found = lint_environment(in, table());
     EXPECT_EQ(found.size(), wanted ? 1u : 0u);
-    if (!found.empty()) EXPECT_EQ(found[0].severity, Severity::fail);
+    if (!found.empty()) {
+      EXPECT_EQ(found[0].severity, Severity::fail);
+    }
   }
   Facts f;
   EXPECT_EQ(peer_mapping_override(f), std::nullopt);

@@ -54,13 +54,14 @@ TEST(Deviation, ANamedStackIsNeverSwappedForAnotherGeneration) {
       EXPECT_EQ(generation(made->solution.choice("deepep")->release), generation(pinned))
           << s.id << " " << seed;
       for (const auto& c : made->solution.choices)
-        if (const auto pin = s.pins.find(c.component); pin != s.pins.end() && pin->second != c.version)
+        if (const auto pin = s.pins.find(c.component); pin != s.pins.end() && pin->second != c.version) {
           EXPECT_TRUE(std::any_of(made->plan.notes.begin(), made->plan.notes.end(),
                                   [&](const Finding& n) {
                                     return n.code == "stack-deviation" && n.severity == Severity::warn &&
                                            contains(n.title, c.component);
                                   }))
               << s.id << " " << c.component;
+        }
     }
   EXPECT_GT(planned_ones, 0);
   EXPECT_GT(refused, 0) << "no host shows what this test is for";

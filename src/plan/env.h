@@ -13,8 +13,8 @@ namespace ep {
 struct EnvLine {
   std::string name, value;
   Phrase why;
-  bool is_list = false;  ///< a folder put before what the variable holds: PATH, LD_LIBRARY_PATH
-  std::string rest;      ///< lists: what it holds in this pod or container, without `value`
+  bool is_list = false;   ///< a folder put before what the variable holds: PATH, LD_LIBRARY_PATH
+  std::string rest = {};  ///< lists: what it holds in this pod or container, without `value`
   std::string whole() const { return is_list && !rest.empty() ? value + ":" + rest : value; }
 };
 

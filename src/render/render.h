@@ -20,10 +20,10 @@ struct RenderInput {
   std::vector<PodLine> pod;                 ///< k8s: lines of the platform's specification
   std::string base_image = "ubuntu:24.04";  ///< Dockerfile, k8s
   Lang lang = Lang::en;
-  const EnvAhead* env = nullptr;        ///< the environment file; without it the forms call epready for it
-  std::string toolkit;                  ///< Dockerfile, k8s: nvcc that base_image must hold; empty: unchecked
-  std::string library_path;             ///< k8s: what LD_LIBRARY_PATH of such pods holds by itself
-  std::vector<std::string> disk_image;  ///< image: the cloud's commands (Platform::disk_image)
+  const EnvAhead* env = nullptr;  ///< the environment file; without it the forms call epready for it
+  std::string toolkit = {};       ///< Dockerfile, k8s: nvcc that base_image must hold; empty: unchecked
+  std::string library_path = {};  ///< k8s: what LD_LIBRARY_PATH of such pods holds by itself
+  std::vector<std::string> disk_image = {};  ///< image: the cloud's commands (Platform::disk_image)
 };
 
 /// "script", "dockerfile", "ansible", "cloud-init", "k8s", "image".

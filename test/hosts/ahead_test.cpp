@@ -59,9 +59,10 @@ TEST(EnvAhead, MarksAreWholeNames) {
   const Facts f = sample("h100-ib");
   const EnvAhead e = ahead(f);
   for (const auto& n : read_topology(f).nics)
-    if (!n.address.empty() && n.usable)
+    if (!n.address.empty() && n.usable) {
       for (const auto& l : e.plan.lines)
         EXPECT_FALSE(contains(l.value + ",", n.name + ",")) << l.name << " " << l.value;
+    }
 }
 
 TEST(InsideImage, NothingOfTheHostsUserlandCounts) {

@@ -117,7 +117,9 @@ TEST(Forms, AGoldenImageBakesAndLeavesToTheFirstBoot) {
     EXPECT_NE(text->find(want), std::string::npos) << want;
   // The commands of the cloud are remarks: nothing of them runs on the machine.
   for (auto line : lines(*text))
-    if (contains(line, "gcloud")) EXPECT_EQ(line[0], '#') << line;
+    if (contains(line, "gcloud")) {
+      EXPECT_EQ(line[0], '#') << line;
+    }
 }
 
 /// What a first boot asks of the driver is told apart from what only looks like it.

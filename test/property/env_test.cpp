@@ -355,8 +355,9 @@ TEST(EnvText, EveryFormReadsBackExactly) {
         if (l.name != "PATH") want[l.name] = l.whole();
       auto systemd = read_systemd(env_text(p, EnvForm::systemd, lang));
       for (const auto& l : p.lines)
-        if (l.name == "PATH")
+        if (l.name == "PATH") {
           EXPECT_EQ(systemd["PATH"].find(l.value + ":/"), 0u) << "the usual folders follow";
+        }
       systemd.erase("PATH");
       EXPECT_EQ(systemd, want);
       EXPECT_EQ(read_docker(env_text(p, EnvForm::docker, lang)), want);
