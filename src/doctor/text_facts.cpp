@@ -375,7 +375,7 @@ void read_text_fact(const FactPattern& row, std::string_view line, std::string_v
     if (!row.next && (re.NumberOfCapturingGroups() < 1 || !re2::RE2::PartialMatch(line, re, &group))) return;
     if (row.factor != 0) {
       auto n = parse_double(group);
-      if (!n) return;
+      if (!n || std::fabs(*n * row.factor) > 9e15) return;
       group = std::to_string(std::llround(*n * row.factor));
     }
     value += group;

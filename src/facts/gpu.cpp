@@ -143,6 +143,7 @@ std::vector<SmiGpu> parse_smi_gpus(std::string_view csv, const std::string& wher
       g.gpu.memory_bytes = malformed<uint64_t>(where, "memory.total is not a number of MiB");
     g.driver_version = trim(cell[5]);
     auto capability = parse_double(trim(cell[6]));
+    if (capability && (*capability < 0 || *capability >= 100)) capability.reset();
     g.gpu.compute_capability =
         capability ? known(int(*capability * 10 + 0.5), where) : same_trouble<int>(smi_field(cell[6], where));
     if (!capability && g.gpu.compute_capability.known == Known::yes)

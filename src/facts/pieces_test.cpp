@@ -335,5 +335,15 @@ TEST(ManyHosts, PromptsInOneTextMakeHosts) {
   EXPECT_EQ(pasted[1].name, "a2");
 }
 
+TEST(Numbers, BeyondAnyDeviceAreNotRead) {
+  const auto f = facts(
+      "hca_id:\tmlx5_0\n\ttransport:\t\t\tInfiniBand (0)\n\tfw_ver:\t\t\t28.42.1000\n\t\tport:\t1\n"
+      "\t\t\tstate:\t\t\tPORT_ACTIVE (4)\n\t\t\tmax_mtu:\t\t4096 "
+      "(5)\n\t\t\tactive_mtu:\t\t409699999999999999 (5)\n");
+  ASSERT_EQ(f.rdma.size(), 1u);
+  ASSERT_EQ(f.rdma[0].ports.size(), 1u);
+  EXPECT_FALSE(f.rdma[0].ports[0].active_mtu.ok());
+}
+
 }  // namespace
 }  // namespace ep

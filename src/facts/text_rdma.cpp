@@ -72,7 +72,7 @@ RdmaText parse_ibv_devinfo(std::string_view text) {
     } else if (p && key == "link_layer") {
       p->link_layer = known(layer_word(value), kWhere);
     } else if (p && key == "active_mtu") {
-      if (auto n = leading_number(value)) p->active_mtu = known(int(*n), kWhere);
+      if (auto n = leading_number(value); n && *n > 0 && *n <= 65536) p->active_mtu = known(int(*n), kWhere);
     } else if (p && key == "port_lid") {
       if (auto n = parse_int(value)) p->lid = known(int(*n), kWhere);
     }
