@@ -30,7 +30,10 @@ bool explains(const Candidate& strong, const Candidate& weak) {
   const auto& list = strong.problem->after_effects;
   const bool named = std::find(list.begin(), list.end(), weak.problem->kind) != list.end();
   const Place& cause = strong.decisive > 0 ? strong.first_decisive : strong.first;
-  if (named && (weak.decisive == 0 || !cause.known() || !earlier(weak.first_decisive, cause))) return true;
+  // What a build left out was left out before anything ran, wherever the paste shows it.
+  const bool built = strong.problem->phase == "build" && weak.problem->phase != "build";
+  if (named && (built || weak.decisive == 0 || !cause.known() || !earlier(weak.first_decisive, cause)))
+    return true;
   if ((weak.decisive > 0 && !named) || weak.hits.empty()) return false;
   return std::all_of(weak.lines.begin(), weak.lines.end(), [&](const LineKey& k) {
     return std::find(strong.lines.begin(), strong.lines.end(), k) != strong.lines.end();

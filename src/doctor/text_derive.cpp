@@ -45,8 +45,14 @@ void idle_nics(Observed& o) {
   if (!lines || o.all("nic.idle_percent")) return;
   std::map<std::string, double> sent;
   for (const Observation& one : *lines) {
-    const size_t name = one.value.find_first_of("/ \t:="), number = one.value.find_last_not_of("0123456789");
-    sent[one.value.substr(0, name)] = parse_double(one.value.substr(number + 1)).value_or(0);
+    static const re2::RE2 kRate(R"(([\d.]+) ([KMG])[Bb]\S+$)");  // "mlx5_0 21.9 GB/s", of a monitor
+    const size_t name = one.value.find_first_of("/ \t:=|"), number = one.value.find_last_not_of("0123456789");
+    std::string rate, unit;
+    sent[one.value.substr(0, name)] = re2::RE2::PartialMatch(one.value, kRate, &rate, &unit)
+                                          ? parse_double(rate).value_or(0) * (unit == "G"   ? 1e9
+                                                                              : unit == "M" ? 1e6
+                                                                                            : 1e3)
+                                          : parse_double(one.value.substr(number + 1)).value_or(0);
   }
   double most = 0;
   for (const auto& [name, bytes] : sent) most = std::max(most, bytes);

@@ -64,6 +64,7 @@ const Row kRows[] = {
      "nvshmem.version", Trust::mentioned},
     {"libnvshmem3", R"(libnvshmem3[-\w]*(?::\w+)?\s+)" V, "nvshmem.host_version"},
     {"libnvshmem3", R"(libnvshmem3[-\w]*(?::\w+)?\s+)" V, "nvshmem.version"},
+    {"libnvshmem3", R"(libnvshmem3[-\w]*=)" V, "nvshmem.version", Trust::mentioned},
     {"NVSHMEM path", R"(NVSHMEM path:\s*(\S+))", "nvshmem.build_root"},
     {"NVSHMEM_IBGDA_SUPPORT", R"(NVSHMEM_IBGDA_SUPPORT(?::BOOL)?=(ON|1|TRUE))", "nvshmem.ibgda",
      Trust::installed, "true"},
@@ -117,6 +118,10 @@ const Row kRows[] = {
      "false", 0, kNothing},
     {"gdrdrv", R"((?i)lsmod\b.*\bgrep\b[^|]*gdrdrv['"]?\s*(?:$|\|\||;))", "kernel.gdrdrv", Trust::running,
      "false", 0, kNothing},
+    {"/sys/module/nvidia_peermem", R"(/sys/module/nvidia_peermem/version["':,]*\s+\d{3}\.\d)",
+     "kernel.peermem", Trust::running, "true"},
+    {"/sys/module/nvidia_peermem", R"(cat .*/sys/module/nvidia_peermem/version\s*$)", "kernel.peermem",
+     Trust::running, "true", 0, R"(^\s*\d{3}\.\d)"},
     {"/sys/module/nvidia_peermem", R"(/sys/module/nvidia_peermem\S*: No such file)", "kernel.peermem",
      Trust::running, "false"},
     {"/sys/module/gdrdrv", R"(/sys/module/gdrdrv\S*: No such file)", "kernel.gdrdrv", Trust::running,
@@ -218,7 +223,9 @@ const Row kRows[] = {
     // Figures
     {"GB/s (RDMA)", R"(([\d.]+) GB/s \(RDMA\))", "perf.rdma_gbps", Trust::running},
     {"GB/s (NVL)", R"(([\d.]+) GB/s \(NVL\))", "perf.nvl_gbps", Trust::running},
-    {"GB/s (SO)", R"(([\d.]+) GB/s \(SO\))", "perf.rdma_gbps", Trust::running},
+    // 0 GB/s of scale-out: all ranks sit in one NVLink domain.
+    {"GB/s (SO)", R"((?:^|[^\d.])([1-9][\d.]*|0\.\d*[1-9]\d*) GB/s \(SO\))", "perf.rdma_gbps",
+     Trust::running},
     {"GB/s (SU)", R"(([\d.]+) GB/s \(SU\))", "perf.nvl_gbps", Trust::running},
     {"Avg bus bandwidth", R"(Avg bus bandwidth\s*:\s*([\d.]+))", "perf.busbw_gbps", Trust::running},
     // Environment: NAME=value, export, YAML and "set by environment"
@@ -260,6 +267,8 @@ const Row kHeadRows[] = {
     {"", R"(\blink ([a-z]\w+)/\d+ state [A-Z]+ )", "nic.names", Trust::running},
     {"", R"(\b((?:mlx5_|roce|ibp)\w*(?:/ports/\d/counters/port_xmit_data|\s+port_xmit_data)?[\s:=]+\d+)\s*$)",
      "nic.traffic", Trust::running},
+    {"", R"(\b((?:mlx5_\d+|roce\w+|ibp\w+)[\s:=|]+\d+(?:\.\d+)? [KMG][Bb](?:/s|ps|it/s))\s*$)", "nic.traffic",
+     Trust::running},
     {"", R"((?i)\btorch(?:==|[-:\s]+)(\d+\.\d+\.\d+\+cu\d+))", "torch.version"},
     {"", PIP("vllm"), "vllm.version"},
     {"", PIP("sglang"), "sglang.version"},

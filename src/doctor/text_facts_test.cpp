@@ -165,6 +165,10 @@ TEST(TextFacts, TheLargestNumberOfNodesThatProseTells) {
 TEST(TextFacts, NicsThatCarryNothingBesideBusyOnes) {
   EXPECT_EQ(best("mlx5_0 211840229113\nmlx5_1 1022\nmlx5_2 211839930021\nmlx5_3 998\n", "nic.idle_percent"),
             "50");
+  EXPECT_EQ(
+      best("mlx5_0 22.1 GB/s\nmlx5_1 0.0 GB/s\nmlx5_2 21.8 GB/s\nmlx5_3 0.0 GB/s\n", "nic.idle_percent"),
+      "50");
+  EXPECT_EQ(best("cat /sys/module/nvidia_peermem/version\n550.90.07\n", "kernel.peermem"), "true");
   EXPECT_EQ(best("mlx5_0 11\nmlx5_1 10\nmlx5_2 9\nmlx5_3 998\n", "nic.idle_percent"), "");
 }
 
