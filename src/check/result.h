@@ -17,8 +17,8 @@ inline CheckResult skip(std::string reason) {
 template <class T>
 CheckResult unknown(const Fact<T>& f, const Words& w, std::string next = {}) {
   const std::string kind = f.known == Known::absent      ? w("absent", "不存在")
-                     : f.known == Known::malformed ? w("malformed", "格式不对")
-                                                   : w("unreadable", "不可读");
+                           : f.known == Known::malformed ? w("malformed", "格式不对")
+                                                         : w("unreadable", "不可读");
   return {{Verdict::unknown, f.why.empty() ? kind : kind + ": " + f.why}, {f.where, 0, {}}, std::move(next)};
 }
 /// There is none of it here: nothing to judge, except in a text, which shows what was pasted and no more.
