@@ -95,6 +95,16 @@ class Linter {
   void wrong_package() {
     const PythonPackage* p = package("deep-ep");
     if (!p || extension_of(l_)) return;
+    // No public index takes a version with a local part (PEP 440): that one was built, and where no library
+    // at all was read (a snapshot keeps none), nothing can be said of it.
+    if (contains(p->version, "+") && l_.copies.empty()) {
+      say("libs-not-read", Severity::warn,
+          w_("no library of {} {} was read: nothing can be said of it", "未读取 {} {} 的任何库：无法判断",
+             p->name, p->version),
+          w_("a snapshot keeps no libraries", "快照不保存库文件"),
+          {"epready libs lint   (on the host itself)"}, {{p->location, 0, p->name + " " + p->version}});
+      return;
+    }
     say("libs-wrong-package", Severity::fail,
         w_("{} {} is installed and holds no DeepEP extension", "已安装 {} {}，但其中没有 DeepEP 扩展",
            p->name, p->version),

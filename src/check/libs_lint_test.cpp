@@ -112,6 +112,17 @@ TEST(LibsLint, NoDeepEpAtAll) {
   EXPECT_EQ(c.lint().has_deep_ep_v2.verdict, Verdict::fail);
 }
 
+TEST(LibsLint, ABuiltPackageWhoseLibrariesWereNotReadIsUnknown) {
+  Case c;
+  c.l.copies.clear();
+  c.l.deepep.clear();
+  c.l.elastic_buffer = c.l.buffer = absent<bool>(kSite);
+  c.e.packages.push_back({"deep-ep", "1.2.1+29d31c0", kSite});
+  EXPECT_TRUE(c.has("warn libs-not-read"));
+  EXPECT_FALSE(c.has("fail libs-wrong-package"));
+  EXPECT_EQ(c.lint().has_deep_ep.verdict, Verdict::unknown);
+}
+
 TEST(LibsLint, TheWrongPackageOfThatName) {
   Case c;
   c.l.copies.erase(c.l.copies.begin());

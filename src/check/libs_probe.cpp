@@ -18,10 +18,15 @@ class Probe {
     const LibraryCopy* ext = extension_of(l_);
     Outcome& one = out_.has_deep_ep;
     if (!ext && !l_.elastic_buffer.ok()) {
-      const bool unknown = l_.elastic_buffer.known == Known::unreadable;
-      one = {
-          unknown ? Verdict::unknown : Verdict::fail,
-          unknown ? l_.elastic_buffer.why : w_("no module deep_ep in {}", "{} 中没有模块 deep_ep", e_.root)};
+      const bool built = std::any_of(e_.packages.begin(), e_.packages.end(), [](const PythonPackage& p) {
+        return p.name == "deep-ep" && contains(p.version, "+");
+      });
+      const bool unread = l_.copies.empty() && built;  // a snapshot keeps no libraries
+      const bool unknown = unread || l_.elastic_buffer.known == Known::unreadable;
+      one = {unknown ? Verdict::unknown : Verdict::fail,
+             unread    ? w_("no library was read", "未读取任何库")
+             : unknown ? l_.elastic_buffer.why
+                       : w_("no module deep_ep in {}", "{} 中没有模块 deep_ep", e_.root)};
       out_.has_deep_ep_v2 = one;
       return;
     }
