@@ -21,10 +21,10 @@ qemu() {
   rm -f "$WORK/monitor"
   # pc without the devices nobody needs: every one of them costs boot time under emulation. norandmaps: the emulator
   # keeps translated code by address, so with random addresses every process is translated anew (an initramfs: 79 s
-  # instead of 10 s).
+  # instead of 10 s). no_timer_check: on a busy host the kernel's test of its timer fails and it panics.
   qemu-system-x86_64 -M pc,usb=off,vmport=off,i8042=off -accel "$accel" -cpu $cpu -smp "${LAB_CPUS:-1}" -m 1024 -no-reboot -nodefaults -display none \
     -kernel "$WORK/kernel" -initrd "$WORK/initrd" \
-    -append "root=/dev/vda rw console=ttyS0 net.ifnames=0 mitigations=off audit=0 norandmaps nokaslr init_on_alloc=0 quiet systemd.show_status=0 random.trust_cpu=on" \
+    -append "root=/dev/vda rw console=ttyS0 net.ifnames=0 mitigations=off audit=0 norandmaps nokaslr init_on_alloc=0 no_timer_check panic=-1 quiet systemd.show_status=0 random.trust_cpu=on" \
     -drive file="$WORK/disk.raw",if=virtio,format=raw,cache=unsafe \
     -netdev user,id=n,hostfwd=tcp:127.0.0.1:"$PORT"-:22 -device virtio-net-pci,netdev=n,romfile= -device virtio-rng-pci \
     -serial file:"$WORK/console.log" "$@" &
@@ -61,9 +61,9 @@ vm_wait() {
   fail "no answer after ${VM_BOOT_LIMIT:-900} s: $(tail -3 "$WORK/console.log")"
 }
 
-# kept_folder: where the memory and disk of the booted machine are kept, for this emulator.
+# kept_folder: where the memory and disk of the booted machine are kept, for this emulator and this machine.
 kept_folder() {
-  echo "$IMAGE/booted-$(printf '%s %s' "${LAB_ACCEL:-tcg}" "$(qemu-system-x86_64 --version | head -1)" | sha256sum | cut -c1-12)"
+  echo "$IMAGE/booted-$( (echo "${LAB_ACCEL:-tcg}"; qemu-system-x86_64 --version; grep -A20 '^qemu()' "$LAB/vm.sh") | sha256sum | cut -c1-12)"
 }
 
 # keep_booted_vm: boots the machine once and keeps it as it is then: no scenario boots for the first time.
