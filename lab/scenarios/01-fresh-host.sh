@@ -35,8 +35,8 @@ expect 0 'for i in 1 2 3 4 5; do a=$(date +%s%N); epready-lab apply /root/plan.j
   lsinitramfs /boot/initrd.img-$(uname -r) >/dev/null; python3 -c "import json, ssl"; c=$(date +%s%N); echo $(((b - a) / 1000000)) $(((c - b) / 1000000)); done | sort -n | head -1'
 read -r took bare <"$WORK/out"
 say "it took $took ms (best of 5; listing the initramfs and starting one Python takes $bare ms here)"
-# A real host has a second; where instructions are emulated one by one, three.
-[ "$took" -lt 3000 ] || [ "$took" -lt $((3 * bare)) ] || fail "a finished host took $took ms"
+# It has a second; on a machine so busy that the bare starts take long as well, three times those.
+[ "$took" -lt 1000 ] || [ "$took" -lt $((3 * bare)) ] || fail "a finished host took $took ms"
 expect 0 "grep -c '\"state\": \"satisfied\"' /root/second.json"; says 12
 expect 0 "find /etc /usr /opt/epready -newer /root/stamp ! -path '/opt/epready/state*' ! -path /opt/epready"
 [ ! -s "$WORK/out" ] || { cat "$WORK/out"; fail "a finished host was changed"; }
