@@ -313,16 +313,19 @@ Result<> act(const PythonVenv& a, Job& job) {
     return fail(ErrorKind::malformed, "environments live below the prefix", root);
   if (auto r = site.tree.remove_tree(root); !r) return r;
   if (auto r = site.keeper->make_dirs(root.substr(0, root.rfind('/'))); !r) return r;
+  // Python's own venv brings its pip along. Where a distribution took that out, uv can; it does not download
+  // pip then, since nobody pinned it, and installs by itself.
   Call call;
-  // uv's --seed would download pip; python's own venv brings it along.
-  bool uv = !site.offline && has_program("uv", job);
-  call.argv = uv ? std::vector<std::string>{"uv", "venv", "--seed", "--python", python, root}
-                 : std::vector<std::string>{python, "-m", "venv", root};
+  call.argv = {python, "-m", "venv", root};
   if (auto r = run_call(call, job); !r) {
     Error e = r.error();
-    if (!uv && contains(e.text(), "ensurepip"))
-      e.next = "apt-get install python3-venv, then run the same command again";
-    return Failure(std::move(e));
+    if (!contains(e.text(), "ensurepip")) return Failure(std::move(e));
+    e.next = "apt-get install python3-venv, then run the same command again";
+    if (!has_program("uv", job)) return Failure(std::move(e));
+    job.say("this Python cannot make environments by itself: uv makes it");
+    if (auto gone = site.tree.remove_tree(root); !gone) return gone;
+    call.argv = {"uv", "venv", "--offline", "--python", python, root};
+    if (auto made = run_call(call, job); !made) return made;
   }
   return act(WriteFile{mark, "made by epready with " + python + "\n", 0644}, job);
 }

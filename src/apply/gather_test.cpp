@@ -296,6 +296,7 @@ TEST_F(GatherTest, WheelsComeFromTheIndexOnceAndFromTheFolderAfterwards) {
   // python3 -m venv FOLDER makes a bin/python that plays pip.
   tool("python3", "shift 2; while [ $# -gt 1 ]; do shift; done; mkdir -p $1/bin; cp " + dir +
                       "/bin/fake-pip $1/bin/python");
+  tool("uv", "exit 1");  // uv that does not work is not used
   tool("fake-pip", "echo \"$*\" >>" + dir + R"sh(/pip.log
 while [ $# -gt 0 ]; do [ "$1" = --dest ] && echo wheel >"$2/torch-2.9.1-cp311.whl"; shift; done)sh");
   PipInstall pip;

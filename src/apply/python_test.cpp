@@ -54,6 +54,22 @@ TEST_F(PythonTest, HashesGoThroughAFileAndAreRequired) {
   EXPECT_FALSE(std::filesystem::exists(venv() + ".discard"));
 }
 
+// Debian's python3 without python3-venv: uv makes the environment, and downloads nothing for it.
+TEST_F(PythonTest, WherePythonCannotMakeEnvironmentsUvDoes) {
+  std::filesystem::remove_all(venv());
+  tool("py", "mkdir -p $3/bin; echo 'ensurepip is not available' >&2; exit 1");
+  auto alone = one({PythonVenv{"venv", "py"}});
+  EXPECT_EQ(alone.state, StepState::failed);
+  EXPECT_NE(alone.next.find("apt-get install python3-venv"), std::string::npos) << alone.next;
+  tool("uv", "echo \"$@\" >> " + dir +
+                 "/uv.log; [ $1 = venv ] || exit 0; for last; do :; done; "
+                 "[ ! -e $last ] || exit 3; mkdir -p $last/bin");
+  auto made = one({PythonVenv{"venv", "py"}});
+  ASSERT_EQ(made.state, StepState::done) << made.reason;
+  EXPECT_EQ(slurp(dir + "/uv.log"), "--version\nvenv --offline --python py " + venv() + "\n");
+  EXPECT_EQ(slurp(venv() + "/.epready-venv"), "made by epready with py\n");
+}
+
 // torch pins NCCL 2.29.7: what pip downloads with torch is installed with ours instead.
 TEST_F(PythonTest, WhatIsOverriddenNeverComesIn) {
   python(

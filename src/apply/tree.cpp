@@ -123,8 +123,10 @@ Result<> empty_dir(int dir, dev_t device, const std::string& shown) {
     if (fstatat(dir, name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
     if (S_ISDIR(st.st_mode)) {
       if (st.st_dev != device) return os_failure("cannot remove a mount point", path, EBUSY);
-      // Build trees and module caches carry folders without write permission; they are ours.
-      if ((st.st_mode & 0700) != 0700) fchmodat(dir, name.c_str(), 0700, 0);
+      // Build trees and module caches carry folders without write permission; they are ours. Where that does
+      // not help, the next call says so.
+      [[maybe_unused]] const int widened =
+          (st.st_mode & 0700) != 0700 ? fchmodat(dir, name.c_str(), 0700, 0) : 0;
       Fd sub(openat(dir, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
       if (!sub) return os_failure("cannot open", path, errno);
       if (auto r = empty_dir(sub.get(), device, path); !r) return r;

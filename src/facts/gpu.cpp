@@ -142,11 +142,11 @@ std::vector<SmiGpu> parse_smi_gpus(std::string_view csv, const std::string& wher
     if (!memory && g.gpu.memory_bytes.known == Known::yes)
       g.gpu.memory_bytes = malformed<uint64_t>(where, "memory.total is not a number of MiB");
     g.driver_version = trim(cell[5]);
-    auto capability = parse_double(trim(cell[6]));
-    if (capability && (*capability < 0 || *capability >= 100)) capability.reset();
+    const double capability = parse_double(trim(cell[6])).value_or(-1);
+    const bool sane = capability >= 0 && capability < 100;
     g.gpu.compute_capability =
-        capability ? known(int(*capability * 10 + 0.5), where) : same_trouble<int>(smi_field(cell[6], where));
-    if (!capability && g.gpu.compute_capability.known == Known::yes)
+        sane ? known(int(capability * 10 + 0.5), where) : same_trouble<int>(smi_field(cell[6], where));
+    if (!sane && g.gpu.compute_capability.known == Known::yes)
       g.gpu.compute_capability = malformed<int>(where, "compute_cap is not N.N");
     g.gpu.mig_mode = smi_field(cell[7], where);
     g.gpu.ecc_uncorrected = smi_field(cell[8], where);
@@ -194,11 +194,11 @@ std::map<int, NvlinkState> parse_smi_nvlink(std::string_view text) {
     } else if (now && starts_with(body, "Link ")) {
       auto value = trim(body.substr(std::min(body.size(), body.find(':') + 1)));
       auto words = split_ws(value);
-      auto speed = words.size() == 2 && words[1] == "GB/s" ? parse_double(words[0]) : std::nullopt;
-      if (!speed) {
+      const double speed = words.size() == 2 && words[1] == "GB/s" ? parse_double(words[0]).value_or(-1) : -1;
+      if (speed < 0) {
         ++now->down;  // "<inactive>"
       } else {
-        now->gbps = now->up ? std::min(now->gbps, *speed) : *speed;
+        now->gbps = now->up ? std::min(now->gbps, speed) : speed;
         ++now->up;
       }
     }

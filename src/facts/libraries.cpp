@@ -40,9 +40,9 @@ std::string base_name(const std::string& path) {
 /// "libcudart.so.13" -> 13; also libcudart-a1b2c3.so.12 of a repaired wheel.
 int soname_major(const std::string& name) {
   const size_t so = name.rfind(".so.");
-  auto n = so == std::string::npos ? std::nullopt
-                                   : parse_int(name.substr(so + 4, name.find('.', so + 4) - so - 4));
-  return n && *n > 0 && *n < 1000 ? int(*n) : 0;
+  if (so == std::string::npos) return 0;
+  const auto n = parse_int(name.substr(so + 4, name.find('.', so + 4) - so - 4)).value_or(0);
+  return n > 0 && n < 1000 ? int(n) : 0;
 }
 
 class Reader {

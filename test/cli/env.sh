@@ -66,4 +66,4 @@ out_has "value: '/host/home/kubernetes/bin/gib/lib64:/usr/local/nvidia/lib64'"
 # A prefix brings its Python, whose hook chooses the NIC.
 run 0 env --from sample/gcp-a4-done --prefix /opt/epready
 cp out venv.sh
-sh -euc '. ./venv.sh; . ./venv.sh; case $PATH in /opt/epready/venv/bin:*venv*) exit 1 ;; /opt/epready/venv/bin:*) ;; *) exit 1 ;; esac' || die "PATH"
+sh -euc '. ./venv.sh; . ./venv.sh; case $PATH in /opt/epready/venv/bin:*/opt/epready/venv/bin*) exit 1 ;; /opt/epready/venv/bin:*) ;; *) exit 1 ;; esac' || die "PATH"

@@ -16,6 +16,13 @@ run() { # expected exit code, arguments
   "$EPREADY" "$@" >"$scratch/out" 2>"$scratch/err" </dev/null || code=$?
   [ "$code" = "$want" ] || die "epready $*: exit code $code, expected $want"
 }
+# pip is the installer here, whatever this machine has: a uv that does not work is not used.
+without_uv() {
+  mkdir -p "$scratch/no-uv"
+  printf '#!/bin/sh\nexit 1\n' >"$scratch/no-uv/uv"
+  chmod +x "$scratch/no-uv/uv"
+  export PATH="$scratch/no-uv:$PATH"
+}
 out_has() { grep -qF -- "$1" "$scratch/out" || die "stdout lacks: $1"; }
 err_has() { grep -qF -- "$1" "$scratch/err" || die "stderr lacks: $1"; }
 out_lacks() { ! grep -qF -- "$1" "$scratch/out" || die "stdout has: $1"; }

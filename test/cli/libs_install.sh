@@ -2,6 +2,7 @@
 # Installs that cannot work say why and what to do, and leave the environment as it was: an index that does not answer, an
 # offline folder without the wheel, an environment whose Python is gone, a version that does not exist.
 . "$EP_SOURCE_DIR/test/cli/lib.sh"
+without_uv
 python3 -c 'import venv, ensurepip' 2>/dev/null || skip "no python3-venv here"
 export PIP_RETRIES=0 PIP_DEFAULT_TIMEOUT=5
 unset PIP_FIND_LINKS PIP_INDEX_URL VIRTUAL_ENV 2>/dev/null || :

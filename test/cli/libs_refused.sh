@@ -2,6 +2,7 @@
 # Wheels that must not come in, and a disk that has no room for them: for another Python, with other bytes, too large. Each
 # leaves the environment as it was and says what to do.
 . "$EP_SOURCE_DIR/test/cli/lib.sh"
+without_uv
 python3 -c 'import venv, ensurepip' 2>/dev/null || skip "no python3-venv here"
 export PIP_RETRIES=0 PIP_DEFAULT_TIMEOUT=5
 unset PIP_FIND_LINKS PIP_INDEX_URL VIRTUAL_ENV 2>/dev/null || :
