@@ -149,7 +149,7 @@ Result<> take_record(Reader& r, std::string_view line, SnapshotData& d) {
   auto path = path_word(r, words[1]);
   if (!path) return Failure(path.error());
   if (auto it = d.nodes.find(*path);
-      it != d.nodes.end() && word != "dir" && (it->second.content || it->second.type == Type::link))
+      it != d.nodes.end() && word != "dir" && (it->second.content || !it->second.target.empty()))
     return r.bad(*path + " is given twice");
   if (word == "text" && words.size() >= 3) {
     d.file(*path, std::string(line.substr(word.size() + words[1].size() + 2)) + "\n");
@@ -182,6 +182,7 @@ std::string to_snap_text(const SnapshotData& d) {
   out += fmt::format("manifest {}\n{}\n", manifest.size(), manifest);
   for (const auto& [path, node] : d.nodes) {
     if (node.type == Type::link) {
+      if (node.target.empty()) continue;  // known from the manifest alone
       out += fmt::format("link {} {}\n", encode(path), encode(node.target));
     } else if (node.content && is_plain_line(*node.content)) {
       out += fmt::format("text {} {}", encode(path), *node.content);
@@ -227,6 +228,7 @@ Result<SnapshotData> from_snap_text(std::string_view text, const std::string& so
     ++r.line;
     return r.bad("something follows \"end\"");
   }
+  if (auto ok = check_sound(d, source); !ok) return Failure(ok.error());
   return d;
 }
 

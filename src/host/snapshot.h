@@ -72,6 +72,9 @@ std::vector<std::string> sample_names();
 /// The one-file form; `source` names it in errors.
 std::string to_snap_text(const SnapshotData& data);
 Result<SnapshotData> from_snap_text(std::string_view text, const std::string& source);
+/// A tree is sound when every entry lies in a folder: nothing inside a file or behind a link, and
+/// nothing given as two things. Else malformed.
+Result<> check_sound(const SnapshotData& d, const std::string& source);
 /// What is neither file nor link: JSON, used by every form.
 std::string to_manifest(const SnapshotData& data);
 Result<> from_manifest(std::string_view json, const std::string& source, SnapshotData& data);

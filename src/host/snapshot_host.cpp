@@ -56,6 +56,20 @@ void SnapshotData::probe(const std::string& name, std::string out, int exit_code
   p.err = std::move(err);
 }
 
+Result<> check_sound(const SnapshotData& d, const std::string& source) {
+  for (const auto& [path, node] : d.nodes) {
+    if (node.type == Type::directory && (node.content || !node.target.empty()))
+      return fail(ErrorKind::malformed, "the snapshot is damaged", source,
+                  path + " is given as a folder and as something else");
+    if (path == "/") continue;
+    auto parent = d.nodes.find(parent_path(path));
+    if (parent == d.nodes.end() || parent->second.type != Type::directory)
+      return fail(ErrorKind::malformed, "the snapshot is damaged", source,
+                  path + " lies inside something that is not a folder");
+  }
+  return {};
+}
+
 namespace {
 
 class SnapshotHost final : public Host {

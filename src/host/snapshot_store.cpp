@@ -148,18 +148,6 @@ Result<SnapshotData> read_folder(const std::string& path) {
   return d;
 }
 
-// A tree is sound when every entry lies in a folder: nothing inside a file or behind a link.
-Result<> check_sound(const SnapshotData& d, const std::string& source) {
-  for (const auto& [path, node] : d.nodes) {
-    if (path == "/") continue;
-    auto parent = d.nodes.find(parent_path(path));
-    if (parent == d.nodes.end() || parent->second.type != Type::directory)
-      return fail(ErrorKind::malformed, "the snapshot is damaged", source,
-                  path + " lies inside something that is not a folder");
-  }
-  return {};
-}
-
 Result<SnapshotData> sound(Result<SnapshotData> d, const std::string& source) {
   if (!d) return d;
   if (auto ok = check_sound(*d, source); !ok) return Failure(ok.error());

@@ -245,6 +245,9 @@ TEST(Snapshot, DamageIsNamedWithItsLine) {
   EXPECT_TRUE(contains(where_of(head + "text a x\nend\n"), "not a canonical absolute path"));
   EXPECT_TRUE(contains(where_of(head + "text /a%2fb%zz x\nend\n"), "not a canonical absolute path"));
   EXPECT_TRUE(contains(where_of(head + "text /a x\ntext /a y\nend\n"), "x.snap:5: /a is given twice"));
+  EXPECT_TRUE(contains(where_of(head + "text /a/b x\nlink /a c\nend\n"), "not a folder"));
+  EXPECT_TRUE(contains(where_of(head + "text /a x\ntext /a/b y\nend\n"), "/a is given as a folder and"));
+  EXPECT_TRUE(contains(where_of(head + "link /a c\ntext /a/b y\nend\n"), "/a is given as a folder and"));
   EXPECT_TRUE(contains(where_of(head + std::string("link /a \t\0x\nend\n", 16)), "a link needs a target"));
   EXPECT_TRUE(contains(where_of(head + "link /a %00\nend\n"), "a link needs a target"));
   EXPECT_TRUE(contains(where_of(head + "noise\nend\n"), "not a record"));
