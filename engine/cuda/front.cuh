@@ -105,8 +105,9 @@ __device__ inline void place_tokens(const DispatchArgs& a, const FrontMemory& m,
     m.group[g * ranks + lane] = sum;
     sum += n;
   }
-  // The barrier of all but the expert warps orders this for the moving warps. racecheck of CUDA 13.0 loses that
-  // after a barrier of some warps (results/2026-11-30-1x-h200/racecheck_barriers.txt); one more quiets it.
+  // The barrier of all but the expert warps orders this for the moving warps. racecheck of CUDA 13.0 loses
+  // that after a barrier of some warps (results/2026-11-30-1x-h200/racecheck_barriers.txt); one more quiets
+  // it.
 #ifdef EP_RACECHECK
   if (mine.count > 32) named_barrier(kBarAux, kAuxWarps * 32);
 #endif
