@@ -22,7 +22,9 @@ constexpr Weigh kWeigh;
 
 bool signature_counts(const Case& c, const Problem& p, const LogEvidence::OfProblem& seen, size_t i) {
   const Signature& s = p.signatures[i];
-  if (seen.signatures[i].count < s.times) return false;
+  const Sightings& lines = seen.signatures[i];
+  const int64_t only_quoted = c.logs.trouble() ? 0 : c.logs.guide ? lines.count : lines.quoted;
+  if (lines.count - only_quoted < s.times) return false;
   if (judge_all(s.only_if, c.observed) != Truth::yes) return false;
   for (size_t k = 0; k < s.with.size(); ++k) {
     const int64_t gap = seen.gap[i][k];

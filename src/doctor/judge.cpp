@@ -5,6 +5,7 @@
 #include <map>
 
 #include "doctor/candidates.h"
+#include "doctor/text_look.h"
 
 namespace ep {
 
@@ -122,7 +123,8 @@ void unmatched(const Case& c, Diagnosis* d) {
                        : l.soft_errors.count > 0 ? &l.soft_errors
                                                  : nullptr;
   const bool success_last = s && l.run_success.count > 0 && !earlier(l.run_success.last, s->last);
-  if (!s || (s == &l.soft_errors && (success_last || l.run_success.count > 0))) {
+  const bool guide = l.guide && !l.told;
+  if (!s || guide || (s == &l.soft_errors && (success_last || l.run_success.count > 0))) {
     d->healthy = true;
     return;
   }
@@ -153,7 +155,13 @@ void take_notes(const Case& c, Diagnosis* d) {
                                " 行超过 64 KiB，按 16 KiB 的窗口匹配"));
   }
   d->errors = c.logs.errors;
-  d->nothing_read = !c.logs.names.empty() && d->bytes == 0;
+  size_t unread = 0;
+  for (size_t i = 0; i < c.logs.unreadable.size() && i < c.logs.names.size(); ++i) {
+    const std::string why = unreadable_text(c.logs.unreadable[i], c.logs.names[i], c.lang);
+    if (!why.empty()) d->notes.push_back(why);
+    unread += !why.empty() || (i < c.logs.notes.size() && c.logs.notes[i].bytes == 0);
+  }
+  d->nothing_read = !c.logs.names.empty() && (d->bytes == 0 || unread == c.logs.names.size());
   // A host was looked at: rules that nobody could judge are no proof of health.
   if (!c.logs.names.empty() || c.observed.table().empty()) return;
   size_t rules = 0, unknown = 0;
@@ -166,6 +174,30 @@ void take_notes(const Case& c, Diagnosis* d) {
     d->notes.push_back(std::to_string(unknown) + c.say(" of ", " / ") + std::to_string(rules) +
                        c.say(" rules on facts could not be judged here: their facts are not known",
                              " 条事实规则无法判断：所需事实未知"));
+}
+
+/// "Spoken of, not seen": a pointer for the reader of a runbook or of a question, no finding.
+void note_mentions(const Case& c, Diagnosis* d) {
+  int told = 0;
+  for (size_t i = 0; i < c.catalogue.problems.size() && told < 3; ++i) {
+    const Problem& p = c.catalogue.problems[i];
+    Place at;
+    for (size_t k = 0; k < p.signatures.size(); ++k) {
+      const Sightings& s = c.logs.problems[i].signatures[k];
+      if (!p.signatures[k].decisive) continue;
+      if (s.mention.known()) at = s.mention;
+      if (!at.known() && (c.logs.guide ? s.count : s.quoted) > 0 && !c.logs.trouble())
+        at = s.first.front().place;
+    }
+    const bool found = std::any_of(d->findings.begin(), d->findings.end(),
+                                   [&](const Finding& f) { return f.code == p.kind; });
+    if (!at.known() || found) continue;
+    ++told;
+    d->notes.push_back(
+        c.logs.names[size_t(at.source)] + ":" + std::to_string(at.line) +
+        c.say(" speaks of it without having it: epready explain ", " 只是提到，并未发生：epready explain ") +
+        p.kind);
+  }
 }
 
 /// Takes out what stronger candidates explain; remembers by what.
@@ -240,6 +272,7 @@ Diagnosis judge(const Catalogue& catalogue, const LogEvidence& logs, const Obser
   }
   for (const Candidate* cand : hints) d.findings.push_back(finding(c, *cand));
   if (alarms.empty() && !d.nothing_read) unmatched(c, &d);
+  note_mentions(c, &d);
   return d;
 }
 

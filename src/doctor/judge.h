@@ -20,7 +20,7 @@ struct Diagnosis {
   std::vector<std::string> notes;    ///< what was not read, or not understood
   std::vector<Error> errors;         ///< sources that could not be read
   int64_t bytes = 0, lines = 0;
-  bool nothing_read = false;  ///< logs were given, and not one byte came out of them: no answer is no health
+  bool nothing_read = false;  ///< logs were given, and no text came out of them: no answer is no health
 };
 
 Diagnosis judge(const Catalogue& catalogue, const LogEvidence& logs, const Observed& observed, Lang lang);

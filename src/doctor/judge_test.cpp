@@ -54,6 +54,43 @@ TEST_F(JudgeTest, ALineThatNamesTheCauseIsCertainWithFileAndLine) {
   EXPECT_EQ(d.findings[0].evidence[0].line, 2);
 }
 
+TEST_F(JudgeTest, WhatIsOnlySpokenOfIsANoteUnlessSomebodyHasIt) {
+  add(problem("a.one", signature("the broken thing")));
+  const std::string advice = "Before you begin\n\nIf you ever see `the broken thing`, call us.\n\nBye\n";
+  auto d = look(advice);
+  EXPECT_EQ(kinds(d), "");
+  EXPECT_TRUE(d.healthy);
+  ASSERT_EQ(d.notes.size(), 1u);
+  EXPECT_NE(d.notes[0].find("a.log:3"), std::string::npos);
+  EXPECT_EQ(kinds(look(advice + "RuntimeError: the broken thing\n")), "a.one");
+
+  const std::string quote =
+      "A text\n\n* \"the broken thing is here\": it was in a file that is on the host.\n\n";
+  EXPECT_EQ(kinds(look(quote)), "");
+  EXPECT_EQ(kinds(look(quote + "Since then we get a hang on all of our nodes.\n")), "a.one");
+  EXPECT_EQ(kinds(look(quote + "Segmentation fault (core dumped)\n")), "a.one");
+}
+
+TEST_F(JudgeTest, APageAboutWhatMayGoWrongIsNoReport) {
+  add(problem("a.one", signature("the broken thing")));
+  const std::string page =
+      "# Troubleshooting\n\nTraceback (most recent call last):\nE: the broken thing\n\nReinstall.\n";
+  auto d = look(page);
+  EXPECT_EQ(kinds(d), "");
+  EXPECT_TRUE(d.healthy);
+  EXPECT_EQ(kinds(look(page + "I did that and it still fails with the same words.\n")), "a.one");
+}
+
+TEST_F(JudgeTest, WhatIsNoTextIsNotJudged) {
+  add(problem("a.one", signature("the broken thing")));
+  std::string bytes;
+  for (int i = 0; i < 4096; ++i) bytes += char((i * 7919 + i / 3) & 0xff);
+  EXPECT_TRUE(look(bytes).nothing_read);
+  EXPECT_FALSE(look(bytes).healthy);
+  EXPECT_TRUE(look("\n \n").nothing_read);
+  EXPECT_FALSE(look_at({{"a", bytes}, {"b", "fine\n"}}).nothing_read);
+}
+
 TEST_F(JudgeTest, ARequiredConditionDecidesRulesOutOrWaits) {
   add(problem("a.old", signature("shared words", "weight = \"supporting\""),
               "require = [\"nvshmem.version >= 3.5.19\"]"));

@@ -6,14 +6,18 @@
 #include <cmath>
 
 #include "base/text.h"
+#include "doctor/mention.h"
 #include "doctor/rank.h"
 #include "doctor/text_facts.h"
+#include "doctor/text_look.h"
 
 namespace ep {
 
 namespace {
 
 constexpr size_t kFirst = 8, kWho = 64, kText = 400, kPlaces = 1024;
+constexpr int kTitleLines = 5;
+constexpr int64_t kSpoken = 64;  // nobody speaks of one thing more often: further lines are a program's
 constexpr size_t kHeadBytes = 256 << 10;  // where people describe their machine; logs follow
 
 /// Marks of a run. Hard: something died. Soft: worth a look when nothing better is known.
@@ -153,6 +157,7 @@ class Collector {
       source_ = int(out_.names.size());
       out_.names.push_back(log.name);
       head_.clear();
+      looked_ = {};
       head_read_ = 0;
       head_line_ = 0;
       auto read = [&](char* into, size_t most) -> Result<size_t> {
@@ -161,6 +166,7 @@ class Collector {
         return n;
       };
       auto notes = scan.run(read, [&](size_t p, const LogLine& l) { hit(p, l); });
+      out_.unreadable.push_back(looked_.verdict(notes && notes->utf16));
       if (notes) {
         out_.notes.push_back(*notes);
       } else {
@@ -193,10 +199,16 @@ class Collector {
     }
     // NCCL prints what it tried and did without as INFO; that is no error of the run.
     const bool complaint = t.mark_into == &out_.hard_errors || t.mark_into == &out_.soft_errors;
-    if (complaint && contains(l.text, "NCCL INFO")) return;
+    if (complaint && (contains(l.text, "NCCL INFO") || harmless(l.text))) return;
     Sightings& into = t.kind == Target::mark      ? *t.mark_into
                       : t.kind == Target::against ? out_.problems[t.problem].against[t.index]
                                                   : out_.problems[t.problem].signatures[t.index];
+    const Voice heard = into.count < kSpoken ? voice(l.text, *patterns_[pattern].pattern) : Voice::machine;
+    if (heard == Voice::mentioned || (heard == Voice::quoted && t.kind == Target::mark)) {
+      if (!into.mention.known()) into.mention = {source_, l.number, std::nan("")};
+      return;
+    }
+    into.quoted += heard == Voice::quoted;
     note(into, l);
     if (t.kind == Target::signature) measure_gaps(t, l.number);
     if (&into == &channels_) read_channel(l.text);
@@ -263,6 +275,7 @@ class Collector {
   /// head only, line by line as it comes in. Empty `block`: the end.
   void take_head(std::string_view block) {
     if (head_read_ >= kHeadBytes) return;
+    looked_.at(block);
     head_read_ += block.size();
     for (char ch : block)
       if (ch != '\0') head_ += ch;  // UTF-16 of plain text becomes readable enough
@@ -272,6 +285,8 @@ class Collector {
       ++head_line_;
       line = line.substr(0, 2048);
       if (contains(line, "\x1b")) line = plain = strip_ansi(line);
+      out_.told = out_.told || tells_trouble(line);
+      if (head_line_ <= kTitleLines) out_.guide = out_.guide || guide_title(line);
       for (const FactPattern& row : fact_patterns())
         if (row.pattern.literals.empty() && re2::RE2::PartialMatch(line, *row.pattern.regex))
           read_text_fact(row, line, {}, {out_.names.back(), head_line_, clean(line)}, observed_);
@@ -290,6 +305,7 @@ class Collector {
   std::string head_;
   size_t head_read_ = 0;
   int head_line_ = 0;
+  TextLook looked_;
 };
 
 }  // namespace

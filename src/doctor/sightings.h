@@ -34,7 +34,12 @@ struct Sightings {
   Place last;
   std::set<std::string> who;  ///< up to 64 different ones
   std::vector<Place> places;  ///< of hard errors and signs of success: the first thousand lines
+  int64_t quoted = 0;         ///< of `count`: quoted in prose that does not say whether it happened
+  Place mention;              ///< first line that only speaks of it; such lines are not in `count`
 };
+
+/// A text that is (nearly) none: compressed, encrypted, a core file, blanks only.
+enum class Unreadable { no, blank, gzip, zstd, xz, bzip2, zip, journal, elf, binary };
 
 struct LogInput {
   std::string name;
@@ -45,6 +50,7 @@ struct LogInput {
 struct LogEvidence {
   std::vector<std::string> names;  ///< of the logs, by source index
   std::vector<ScanNotes> notes;
+  std::vector<Unreadable> unreadable;
   std::vector<Error> errors;  ///< logs that could not be read to their end
   struct OfProblem {
     std::vector<Sightings> signatures, against;
@@ -53,6 +59,16 @@ struct LogEvidence {
   };
   std::vector<OfProblem> problems;  ///< as in the catalogue
   Sightings hard_errors, soft_errors, run_success, alive, build_success;
+  bool guide = false;  ///< its title says: a page about what may go wrong; see mention.h
+  bool told = false;   ///< a person tells of trouble ("we get ..."); see mention.h
+  /// Something went wrong here, so what prose quotes is meant: told, an error that a program printed, or so
+  /// short a text that it is a question about its own words.
+  bool trouble() const {
+    if (guide) return told;
+    int64_t lines = 0;
+    for (const ScanNotes& n : notes) lines += n.lines;
+    return told || hard_errors.count > 0 || lines <= 2;
+  }
   int max_rank = -1;
   bool crosses_nodes = false;  ///< a channel between two ranks with the same GPU number runs over the network
   std::set<std::string> hosts;  ///< up to 1024

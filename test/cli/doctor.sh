@@ -13,6 +13,13 @@ run 0 doctor "$problems/healthy/build.log"; out_has "No known problem found"
 printf 'RuntimeError: nobody has met this\n' >new.log
 run 3 doctor new.log; out_has "new.log:1"; out_has "No known problem matches"
 run 3 doctor nowhere.log; err_has nowhere.log
+head -c 4096 /dev/urandom >noise.log
+run 3 doctor noise.log; out_has "Not judged"; out_has "is no text"
+: >empty.log
+run 3 doctor empty.log; out_has "nothing to read"
+printf 'Traceback\n' | gzip >short.log.gz
+run 3 doctor short.log.gz; out_has "zcat short.log.gz"
+run 0 doctor "$problems/healthy/quiet_buying_question.log"; out_has "container.ibverbs-provider"; out_has "No known problem found"
 run 2 doctor "$problems"; err_has "folder"
 
 code=0; "$EPREADY" doctor - <"$problems/driver.hca-name/hit1.log" >out 2>err || code=$?
