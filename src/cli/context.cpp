@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/command.h"
+#include "report/error_words.h"
 
 namespace ep {
 namespace {
@@ -47,7 +48,7 @@ int Context::report(const Error& error) const {
                   {"trace", error.trace}};
     out(j.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
   }
-  note("epready: " + error.text());
+  note("epready: " + error_text(error, lang));
   return error.exit_code();
 }
 

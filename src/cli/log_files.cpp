@@ -29,7 +29,7 @@ Result<std::shared_ptr<Descriptor>> open_for_reading(const std::string& path) {
   auto d = std::make_shared<Descriptor>(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (d->fd < 0)
     return fail(errno == ENOENT ? ErrorKind::absent : ErrorKind::unreadable, "cannot open the log", path,
-                std::strerror(errno));
+                std::strerror(errno), "epready doctor FILE..., or pipe it in: ... | epready doctor -");
   struct stat s {};
   if (::fstat(d->fd, &s) == 0 && S_ISDIR(s.st_mode))
     return fail(ErrorKind::usage, "a folder is not a log", path, "name its files",

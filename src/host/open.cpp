@@ -46,8 +46,9 @@ Result<std::unique_ptr<Host>> open_host(const std::string& from) {
     return fail(
         errno == EACCES ? ErrorKind::unreadable : ErrorKind::absent, "cannot open the host", from,
         std::string(strerror(errno)) + "; --from takes a snapshot, a text file or folder, - or sample/NAME",
-        near ? "--from sample/" + *near
-             : "--from sample/" + (sample_names().empty() ? "NAME" : sample_names()[0]));
+        "the same command with --from sample/" + (near                     ? *near
+                                                  : sample_names().empty() ? "NAME"
+                                                                           : sample_names()[0]));
   }
   if (looks_like_snapshot(from, st)) return snapshot_host(from);
   return paste_host({from});
