@@ -243,12 +243,13 @@ constexpr const char* kYamlName = R"x(\bname:\s*["']?)x" ENV_NAMES R"x(["']?\s*$
 constexpr const char* kYamlValue = R"x(\bvalue:\s*["']?([^"'#]*?)["']?\s*$)x";
 constexpr const char* kJsonPair = R"x("name":\s*")x" ENV_NAMES R"x(",\s*"value":\s*"([^"]*)")x";
 const char* const kEnvLiterals[] = {
-    "NVSHMEM_",   "NCCL_IB",     "NCCL_NET",     "NCCL_CUMEM",  "NCCL_GIN",    "NCCL_SOCKET", "NCCL_P2P",
-    "NCCL_CROSS", "NCCL_MNNVL",  "NCCL_TUNER",   "NCCL_SHM",    "NCCL_NVLS",   "DEEP_EP_",    "EP_NCCL",
-    "EP_DISABLE", "EP_SUPPRESS", "EP_REUSE",     "EP_NIC_NAME", "EP_JIT",      "HYBRID_EP_",  "GLOO_SOCKET",
-    "SGLANG_",    "VLLM_ALL",    "VLLM_USE",     "VLLM_DEEPEP", "VLLM_HOST",   "VLLM_NCCL",   "CUDA_VISIBLE",
-    "CUDA_HOME",  "TORCH_CUDA",  "PYTORCH_CUDA", "MASTER_ADDR", "MASTER_PORT", "LD_PRELOAD",  "LD_LIBRARY",
-    "WORLD_SIZE", "LOCAL_RANK",  "MAX_JOBS",     "FI_PROVIDER", "DISABLE_SM90"};
+    "NVSHMEM_",     "NCCL_IB",       "NCCL_NET",    "NCCL_CUMEM",   "NCCL_GIN",    "NCCL_SOCKET",
+    "NCCL_P2P",     "NCCL_CROSS",    "NCCL_MNNVL",  "NCCL_TUNER",   "NCCL_SHM",    "NCCL_NVLS",
+    "DEEP_EP_",     "EP_NCCL",       "EP_DISABLE",  "EP_SUPPRESS",  "EP_REUSE",    "EP_NIC_NAME",
+    "EP_JIT",       "HYBRID_EP_",    "GLOO_SOCKET", "SGLANG_",      "VLLM_ALL",    "VLLM_USE",
+    "VLLM_DEEPEP",  "VLLM_HOST",     "VLLM_NCCL",   "CUDA_VISIBLE", "CUDA_HOME",   "TORCH_CUDA",
+    "PYTORCH_CUDA", "PYTORCH_ALLOC", "MASTER_ADDR", "MASTER_PORT",  "LD_PRELOAD",  "LD_LIBRARY",
+    "WORLD_SIZE",   "LOCAL_RANK",    "MAX_JOBS",    "FI_PROVIDER",  "DISABLE_SM90"};
 
 // Short words of prose and tables; looked for only in the head of a text, where people describe their
 // machines.
