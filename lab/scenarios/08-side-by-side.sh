@@ -16,7 +16,8 @@ echo "$((b - a)) $((c - b))"
 GUEST
 seconds() { vm "epready apply /root/plan.json --jobs $1 --json" | sed -n 's/^  "seconds": \([0-9.]*\).*/\1/p' | head -1; }
 # On a machine whose processors others use as well, the bare loop shows it, and nothing can be said.
-for try in 1 2 3; do
+for _ in 1 2 3; do
+  [ "$SECONDS" -lt 400 ] || break # slow as well: another try would run into the story's limit
   read -r in_turn at_once < <(vm bash /root/bare)
   one=$(seconds 1)
   two=$(seconds 2)
@@ -24,4 +25,4 @@ for try in 1 2 3; do
   awk -v a="$one" -v b="$two" 'BEGIN { printf "ratio %.2f (limit 0.65)\n", b / a; exit !(b / a <= 0.65) }' && exit 0
   awk -v a="$in_turn" -v b="$at_once" 'BEGIN { printf "bare ratio %.2f\n", b / a; exit !(b / a <= 0.57) }' && fail "not side by side enough"
 done
-skip "others used the processors in all of $try tries: two bare loops at once were no faster either"
+skip "others used the processors in every try: two bare loops at once were no faster either"

@@ -14,7 +14,7 @@ sed 's/^/    | /' "$WORK/out"
 expect 0 /opt/epready/venv/bin/python -c "'import deep_ep, torch; print(deep_ep.STAND_IN, torch.__version__)'"; says "True 2.9.1"
 expect 0 dpkg-query -W cuda-nvcc-12-9 doca-ofed
 say "a second apply from the folder finds nothing to do"
-expect 0 "epready apply /root/pack/plan.json --offline /root/pack --yes=all --json | grep -c '\"state\": \"satisfied\"'"; says 10
+expect 0 "epready apply /root/pack/plan.json --offline /root/pack --yes=all --json | grep -c '\"state\": \"satisfied\"'"; says 11
 expect 0 epready undo --yes=all
 expect 1 test -e /opt/epready
 

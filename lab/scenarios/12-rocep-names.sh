@@ -12,6 +12,17 @@ plan; says_not "hca-names"; says "[efa-no-ibgda]"
 say "a reboot gives the old names back: it was for this boot only"
 vm_reboot
 plan; says "[hca-names]"
+say "the light way for good, without a package or a reboot: a file hides the udev rule, and the devices are renamed now"
+vm 'lab-plan names >/root/names.json'
+expect 0 epready apply /root/names.json --yes=kernel
+expect 0 ls /sys/class/infiniband; says mlx5_0; says mlx5_1; says_not rocep
+plan; says_not "hca-names"
+expect 0 epready apply /root/names.json --yes=kernel # renamed already: nothing to rename, and no error
+vm_reboot
+expect 0 ls /sys/class/infiniband; says mlx5_0; says mlx5_1; says_not rocep
+expect 0 epready undo --yes=all
+expect 0 ls /sys/class/infiniband; says rocep145s0; says rocep146s0
+expect 1 test -e /etc/udev/rules.d/60-rdma-persistent-naming.rules -o -e /etc/epready
 say "the step that a stack with older NVSHMEM has: the RDMA stack's package; its names are there after the next boot"
 vm 'lab-plan rdma >/root/plan.json'
 expect 0 epready-lab apply /root/plan.json --yes=packages

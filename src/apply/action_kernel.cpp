@@ -85,18 +85,19 @@ Result<> act(const MergeModuleOptions& a, Job& job) {
   return {};
 }
 
+const std::vector<InitramfsTool>& initramfs_tools() {
+  static const std::vector<InitramfsTool> tools = {
+      {"/usr/sbin/update-initramfs", "update-initramfs", {"update-initramfs", "-u", "-k", "all"}},
+      {"/usr/bin/dracut", "dracut", {"dracut", "--force", "--regenerate-all"}},
+      {"/usr/sbin/dracut", "dracut", {"dracut", "--force", "--regenerate-all"}},
+      {"/usr/bin/mkinitcpio", "mkinitcpio", {"mkinitcpio", "-P"}}};
+  return tools;
+}
+
 Result<> act(const RefreshInitramfs&, Job& job) {
   Site& site = job.site();
   std::lock_guard lock(site.system_mutex);
-  struct Tool {
-    const char* path;
-    std::vector<std::string> argv;
-  };
-  // All kernels: which one the next boot takes is the boot loader's choice, not ours.
-  const std::vector<Tool> tools = {{"/usr/sbin/update-initramfs", {"update-initramfs", "-u", "-k", "all"}},
-                                   {"/usr/bin/dracut", {"dracut", "--force", "--regenerate-all"}},
-                                   {"/usr/bin/mkinitcpio", {"mkinitcpio", "-P"}}};
-  for (const auto& tool : tools) {
+  for (const auto& tool : initramfs_tools()) {
     auto there = site.tree.read(tool.path);
     if (!there || there->kind == Entry::Kind::absent) continue;
     Call call;

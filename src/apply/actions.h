@@ -22,6 +22,8 @@ Result<> act(const RemoveFile& a, Job& job);
 Result<> act(const MakeLink& a, Job& job);
 Result<> act(const MakeDir& a, Job& job);
 Result<> act(const SetLimits& a, Job& job);
+/// fstab with /dev/shm of this size: its line changed, other options kept, or one line more. Pure.
+std::string with_shm_size(std::string_view fstab, const std::string& size);
 // action_packages.cpp
 Result<> act(const InstallPackages& a, Job& job);
 Result<> act(const AddAptSource& a, Job& job);
@@ -41,6 +43,14 @@ Result<> act(const PipInstall& a, Job& job);
 Result<> act(const MergeModuleOptions& a, Job& job);
 Result<> act(const RefreshInitramfs& a, Job& job);
 Result<> act(const Reboot& a, Job& job);
+
+/// Tools that build an initramfs, in the order in which they are looked for, with the call that builds it for
+/// all kernels: which one the next boot takes is the boot loader's choice.
+struct InitramfsTool {
+  const char *path, *name;
+  std::vector<std::string> argv;
+};
+const std::vector<InitramfsTool>& initramfs_tools();
 
 /// Whether `NAME --version` works on the host.
 bool has_program(const std::string& name, Job& job);

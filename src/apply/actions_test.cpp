@@ -70,6 +70,29 @@ TEST_F(ActionsTest, LimitsGoToPamAndSystemd) {
   EXPECT_EQ(one({SetLimits{{{"memlock", "lots"}}}}).state, StepState::failed);
 }
 
+TEST_F(ActionsTest, SharedMemoryKeepsItsSizeInFstabAndUndoGivesItBack) {
+  put("/etc/fstab", "UUID=1 / ext4 defaults 0 1\ntmpfs\t/dev/shm tmpfs defaults,noexec,size=64m 0 0\n");
+  const std::string before = picture("/etc");
+  EXPECT_EQ(one({SetLimits{{{"shm", "50%"}}}}).state, StepState::done);
+  EXPECT_EQ(at("/etc/fstab"), "UUID=1 / ext4 defaults 0 1\ntmpfs /dev/shm tmpfs noexec,size=50% 0 0\n");
+  EXPECT_EQ(at("/etc/security/limits.d/99-epready.conf"), "");  // nothing else was asked for
+  EXPECT_EQ(one({SetLimits{{{"shm", "a lot"}}}}).state, StepState::failed);
+  undo();
+  EXPECT_EQ(picture("/etc"), before);
+}
+
+TEST(ShmSize, OneLineAndItsOtherOptionsStay) {
+  EXPECT_EQ(with_shm_size("", "50%"), "tmpfs /dev/shm tmpfs nosuid,nodev,size=50% 0 0\n");
+  EXPECT_EQ(with_shm_size("# /dev/shm is not here\n/dev/vda / ext4 defaults 0 1\n", "8g"),
+            "# /dev/shm is not here\n/dev/vda / ext4 defaults 0 1\ntmpfs /dev/shm tmpfs nosuid,nodev,size=8g "
+            "0 0\n");
+  // A second line for the same place would be read after the first and win.
+  EXPECT_EQ(with_shm_size("shm /dev/shm tmpfs size=1g 0 0\nshm /dev/shm tmpfs size=2g 0 0\n", "8g"),
+            "shm /dev/shm tmpfs size=8g 0 0\n");
+  const std::string once = with_shm_size("a /b ext4 ro 0 0\n", "1g");
+  EXPECT_EQ(with_shm_size(once, "1g"), once);
+}
+
 // ---- kernel ----
 
 TEST_F(ActionsTest, ModuleOptionsEndInOneFileAndTheOldLinesStayAsComments) {
@@ -107,6 +130,27 @@ TEST_F(ActionsTest, InitramfsIsRefreshedByTheToolThereIs) {
   tool("update-initramfs", "echo \"$@\" > $EP_FAKE_ROOT/refreshed");
   EXPECT_EQ(one({RefreshInitramfs{}}).state, StepState::done);
   EXPECT_EQ(at("/refreshed"), "-u -k all\n");
+}
+
+TEST_F(ActionsTest, InitramfsOfOtherDistributions) {
+  put("/boot/initramfs-6.1.img", "old");
+  const auto builds = [this](const std::string& name) {
+    tool(name,
+         "echo \"$@\" > $EP_FAKE_ROOT/refreshed; cd $EP_FAKE_ROOT/boot && echo new > n && mv n "
+         "initramfs-6.1.img");
+  };
+  put("/usr/bin/mkinitcpio", "", 0755);
+  builds("mkinitcpio");
+  EXPECT_EQ(one({RefreshInitramfs{}}).state, StepState::done);
+  EXPECT_EQ(at("/refreshed"), "-P\n");
+  put("/usr/sbin/dracut", "", 0755);
+  builds("dracut");
+  EXPECT_EQ(one({RefreshInitramfs{}}).state, StepState::done);
+  EXPECT_EQ(at("/refreshed"), "--force --regenerate-all\n");
+  tool("dracut", "exit 0");
+  StepResult r = one({RefreshInitramfs{}});
+  EXPECT_EQ(r.state, StepState::failed);
+  EXPECT_NE(r.next.find("wrapper"), std::string::npos) << r.next;
 }
 
 TEST_F(ActionsTest, AnInitramfsToolThatDoesNothingIsFoundBeforeTheReboot) {
@@ -321,6 +365,9 @@ TEST_F(ActionsTest, MirrorsReplaceTheLongestPrefix) {
 TEST_F(ActionsTest, PasswordsInAddressesDoNotReachLogs) {
   EXPECT_EQ(redact("get https://me:secret@x.example/a and http://y"),
             "get https://***@x.example/a and http://y");
+  EXPECT_EQ(redact("curl 'https://x.example/f?part=1&X-Amz-Signature=abc&token=t&n=2' -o f"),
+            "curl 'https://x.example/f?part=1&X-Amz-Signature=***&token=***&n=2' -o f");
+  EXPECT_EQ(redact("https://x.example/?design=a&bare"), "https://x.example/?design=a&bare");
   tool("curl", "echo \"$@\" >&2; exit 22");
   auto r = one({Fetch{"https://me:secret@x.example/a", sha256_hex("x"), "a"}});
   EXPECT_EQ(r.reason.find("secret"), std::string::npos) << r.reason;

@@ -108,6 +108,18 @@ bool was_begun(const JournalText& past, const std::string& digest) {
   });
 }
 
+// Where the run that is gone on with took its downloads from: without network, or from mirrors. Kept in the
+// journal, which only the owner reads: addresses may hold passwords.
+void go_on_from(const JournalText& past, ApplyOptions& o) {
+  if (!o.resume || !o.offline_dir.empty() || !o.mirrors.empty()) return;
+  for (auto r = past.records.rbegin(); r != past.records.rend(); ++r) {
+    if ((*r)["e"] != "begin") continue;
+    o.offline_dir = r->value("offline", "");
+    o.mirrors = r->value("mirrors", std::map<std::string, std::string>());
+    return;
+  }
+}
+
 }  // namespace
 
 std::string as_root(const std::string& command, const HostSituation& host) {
@@ -132,6 +144,8 @@ std::string_view to_string(StepState s) {
       return "reboot";
     case StepState::interrupted:
       return "interrupted";
+    case StepState::running:
+      return "running";
     case StepState::not_run:
       return "not_run";
   }
@@ -178,7 +192,8 @@ std::string default_prefix() {
   return std::string(home && home[0] == '/' ? home : "/tmp") + "/.local/share/epready";
 }
 
-Result<ApplyReport> apply_plan(const Plan& plan, const ApplyOptions& options, Progress& progress) {
+Result<ApplyReport> apply_plan(const Plan& plan, const ApplyOptions& asked, Progress& progress) {
+  ApplyOptions options = asked;
   if (auto r = check_plan(plan); !r) return Failure(r.error());
   std::unique_ptr<World> live;
   World* world = options.world;
@@ -201,6 +216,8 @@ Result<ApplyReport> apply_plan(const Plan& plan, const ApplyOptions& options, Pr
   site.options = &options;
   site.host = host;
   site.progress = &progress;
+  auto past_text = read_journal(site.tree.real(plan.prefix + "/state/journal.jsonl"));
+  if (past_text) go_on_from(*past_text, options);
   if (!options.offline_dir.empty()) {
     auto folder = open_offline(options.offline_dir);
     if (!folder) return Failure(folder.error());
@@ -209,7 +226,6 @@ Result<ApplyReport> apply_plan(const Plan& plan, const ApplyOptions& options, Pr
   }
   std::string text = plan_to_json(plan), digest = sha256_hex(text);
   bool fresh = !options.resume && !options.may_drift;
-  auto past_text = read_journal(site.tree.real(plan.prefix + "/state/journal.jsonl"));
   // A plan that was begun here has changed facts itself; from then on the predicates decide.
   if (fresh && !(past_text && was_begun(*past_text, digest)))
     if (auto r = check_drift(plan, *world); !r) return Failure(r.error());
@@ -226,6 +242,8 @@ Result<ApplyReport> apply_plan(const Plan& plan, const ApplyOptions& options, Pr
                                     {"tool", EP_VERSION},
                                     {"lane", plan.lane},
                                     {"consent", consent_words(options.yes)},
+                                    {"offline", options.offline_dir},
+                                    {"mirrors", options.mirrors},
                                     {"pid", getpid()}});
   if (!begun) return Failure(begun.error());
   Entry saved;

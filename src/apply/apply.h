@@ -2,6 +2,7 @@
 // about the host goes through World, so that tests and image building need no root and no real machine.
 #pragma once
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -75,6 +76,7 @@ enum class StepState {
   elsewhere,    ///< cannot be done from here: belongs to the host, needs root, needs network
   reboot,       ///< waits for a reboot (begun or to be done by the user)
   interrupted,  ///< Ctrl-C; run again to go on
+  running,      ///< in a status beside a run: one of its actions has begun
   not_run
 };
 std::string_view to_string(StepState s);
@@ -110,9 +112,14 @@ class Progress {
 };
 /// Nothing at all (tests, --json).
 std::unique_ptr<Progress> silent_progress();
+/// How often a step that says nothing is shown: the redrawn line on a terminal, a line in a log.
+struct ProgressPace {
+  std::chrono::milliseconds redraw{1000}, still_there{60000};
+};
 /// One redrawn line with elapsed time and the last output line on a terminal, plain lines otherwise. Writes
 /// to stderr.
-std::unique_ptr<Progress> stderr_progress(bool terminal, bool color, bool unicode, int width);
+std::unique_ptr<Progress> stderr_progress(bool terminal, bool color, bool unicode, int width,
+                                          ProgressPace pace = {});
 
 /// root: /opt/epready; else $XDG_DATA_HOME/epready (~/.local/share/epready).
 std::string default_prefix();

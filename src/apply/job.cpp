@@ -58,6 +58,40 @@ Result<std::string> Site::offline_part(const std::string& part) {
   return image ? copy : offline->dir + "/" + part;
 }
 
+namespace {
+
+// "?token=..." of signed addresses: the name stays, the value goes.
+bool is_secret_name(std::string_view name) {
+  const std::string plain = lower(name);
+  for (const char* word : {"token", "signature", "sig", "secret", "password", "passwd", "credential",
+                           "apikey", "api_key", "access_key", "auth"})
+    if (plain == word || ends_with(plain, std::string("-") + word) ||
+        ends_with(plain, std::string("_") + word))
+      return true;
+  return false;
+}
+
+std::string without_query_secrets(std::string_view address) {
+  std::string out;
+  size_t i = address.find('?');
+  if (i == std::string_view::npos) return std::string(address);
+  out += address.substr(0, i);
+  while (i < address.size()) {  // address[i] is '?' or '&'
+    size_t end = std::min(address.find('&', i + 1), address.size());
+    std::string_view pair = address.substr(i + 1, end - i - 1);
+    size_t eq = pair.find('=');
+    out += address[i];
+    if (eq != std::string_view::npos && is_secret_name(pair.substr(0, eq)))
+      out += std::string(pair.substr(0, eq)) + "=***";
+    else
+      out += pair;
+    i = end;
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string redact(std::string_view text) {
   std::string out;
   size_t i = 0;
@@ -73,7 +107,9 @@ std::string redact(std::string_view text) {
       out += "***";
       begin += at;
     }
-    i = begin;
+    size_t rest = std::min(text.find_first_of(" \t\r\n\"'", begin), text.size());
+    out += without_query_secrets(text.substr(begin, rest - begin));
+    i = rest;
   }
   out += text.substr(i);
   return out;

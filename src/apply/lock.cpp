@@ -13,6 +13,7 @@
 #include <sstream>
 #include <thread>
 
+#include "apply/job.h"
 #include "base/text.h"
 
 namespace ep {
@@ -31,7 +32,7 @@ std::string holder_of(const struct stat& st) {
     std::string command((std::istreambuf_iterator<char>(file)), {});
     for (char& c : command)
       if (c == '\0') c = ' ';
-    return fmt::format("process {}{}{}", pid, command.empty() ? "" : ": ", trim(command));
+    return fmt::format("process {}{}{}", pid, command.empty() ? "" : ": ", trim(redact(command)));
   }
   return "another process";
 }

@@ -1,10 +1,14 @@
-// Progress on stderr: one redrawn line on a terminal, plain lines otherwise.
+// Progress on stderr: one redrawn line on a terminal, plain lines otherwise. A clock of its own keeps the
+// elapsed time going while a step says nothing.
 #include <fmt/format.h>
 #include <unistd.h>
 
 #include <chrono>
+#include <condition_variable>
 #include <map>
+#include <mutex>
 #include <string>
+#include <thread>
 
 #include "apply/apply.h"
 #include "base/log.h"
@@ -41,12 +45,23 @@ std::string cut(std::string_view text, size_t columns) {
 
 class OnStderr : public Progress {
  public:
-  OnStderr(bool terminal, bool color, bool unicode, int width)
-      : terminal_(terminal), color_(color), unicode_(unicode), width_(width) {}
-  ~OnStderr() override { clear(); }
+  OnStderr(bool terminal, bool color, bool unicode, int width, ProgressPace pace)
+      : terminal_(terminal), color_(color), unicode_(unicode), width_(width), pace_(pace) {
+    clock_ = std::thread([this] { tick(); });
+  }
+  ~OnStderr() override {
+    {
+      std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    wake_.notify_all();
+    clock_.join();
+    clear();
+  }
 
   void step_started(const Step& step, size_t index, size_t count) override {
-    running_[step.id] = {Clock::now(), index, {}};
+    std::lock_guard lock(mutex_);
+    running_[step.id] = {Clock::now(), Clock::now(), index, {}};
     count_ = count;
     if (terminal_)
       redraw(step.id);
@@ -54,14 +69,16 @@ class OnStderr : public Progress {
       line(fmt::format("[{}/{}] {}: {}", index, count, step.id, step.title));
   }
   void output_line(const Step& step, std::string_view text) override {
+    std::lock_guard lock(mutex_);
     auto it = running_.find(step.id);
     if (it == running_.end() || trim(text).empty()) return;
     it->second.last = std::string(trim(text));
-    auto now = Clock::now();
+    latest_ = step.id;
     // Ten redraws a second are enough for eyes; a compiler prints thousands of lines.
-    if (terminal_ && now - drawn_ > std::chrono::milliseconds(100)) redraw(step.id);
+    if (terminal_ && Clock::now() - drawn_ > std::chrono::milliseconds(100)) redraw(step.id);
   }
   void step_ended(const StepResult& r) override {
+    std::lock_guard lock(mutex_);
     running_.erase(r.id);
     if (r.state == StepState::satisfied) return;  // the report lists them; talk is for what happens
     bool good = r.state == StepState::done;
@@ -75,14 +92,36 @@ class OnStderr : public Progress {
     line(text);
     if (terminal_ && !running_.empty()) redraw(running_.begin()->first);
   }
-  void message(std::string_view text) override { line(text); }
+  void message(std::string_view text) override {
+    std::lock_guard lock(mutex_);
+    line(text);
+  }
 
  private:
   struct Running {
-    Clock::time_point begun;
+    Clock::time_point begun, told;
     size_t index = 0;
     std::string last;
   };
+  void tick() {
+    std::unique_lock lock(mutex_);
+    while (!wake_.wait_for(lock, pace_.redraw, [this] { return over_; })) {
+      if (running_.empty()) continue;
+      if (terminal_) {
+        redraw(running_.count(latest_) ? latest_ : running_.begin()->first);
+        continue;
+      }
+      for (auto& [id, r] : running_)
+        if (Clock::now() - r.told >= pace_.still_there) {
+          r.told = Clock::now();
+          line(fmt::format("[{}/{}] {}: {}  {}", r.index, count_, id, clock_text(seconds_of(r)),
+                           r.last.empty() ? "works" : r.last));
+        }
+    }
+  }
+  static double seconds_of(const Running& r) {
+    return std::chrono::duration<double>(Clock::now() - r.begun).count();
+  }
   void clear() {
     if (terminal_ && shown_) put("\r\x1b[K");
     shown_ = false;
@@ -93,9 +132,9 @@ class OnStderr : public Progress {
   }
   void redraw(const std::string& id) {
     const Running& r = running_[id];
-    double s = std::chrono::duration<double>(Clock::now() - r.begun).count();
     std::string more = running_.size() > 1 ? fmt::format(" +{}", running_.size() - 1) : "";
-    std::string text = fmt::format("[{}/{}{}] {} {}  {}", r.index, count_, more, clock_text(s), id, r.last);
+    std::string text =
+        fmt::format("[{}/{}{}] {} {}  {}", r.index, count_, more, clock_text(seconds_of(r)), id, r.last);
     put("\r\x1b[K" + cut(text, size_t(std::max(20, width_ - 1))));
     shown_ = true;
     drawn_ = Clock::now();
@@ -104,11 +143,16 @@ class OnStderr : public Progress {
     ssize_t n = ::write(2, text.data(), text.size());
     (void)n;
   }
-  bool terminal_, color_, unicode_, shown_ = false;
+  bool terminal_, color_, unicode_, shown_ = false, over_ = false;
   int width_;
+  ProgressPace pace_;
   size_t count_ = 0;
+  std::string latest_;  // the step that said something last
   Clock::time_point drawn_{};
   std::map<std::string, Running> running_;
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  std::thread clock_;
 };
 
 }  // namespace
@@ -116,8 +160,9 @@ class OnStderr : public Progress {
 std::unique_ptr<Progress> silent_progress() {
   return std::make_unique<Silent>();
 }
-std::unique_ptr<Progress> stderr_progress(bool terminal, bool color, bool unicode, int width) {
-  return std::make_unique<OnStderr>(terminal, color, unicode, width);
+std::unique_ptr<Progress> stderr_progress(bool terminal, bool color, bool unicode, int width,
+                                          ProgressPace pace) {
+  return std::make_unique<OnStderr>(terminal, color, unicode, width, pace);
 }
 
 }  // namespace ep

@@ -43,9 +43,7 @@ Result<> write_resume_unit(Job& job, const std::set<Risk>& consent) {
   Site& site = job.site();
   std::string command = unit_word(own_path(site)) + " apply --resume --prefix " + unit_word(site.prefix) +
                         " --yes=" + consent_words(consent);
-  const ApplyOptions& o = *site.options;
-  if (!o.offline_dir.empty()) command += " --offline " + unit_word(o.offline_dir);
-  for (const auto& [from, to] : o.mirrors) command += " --mirror " + unit_word(from + "=" + to);
+  // Offline folder and mirrors are in the journal; here everybody could read their passwords.
   std::string unit = fmt::format(
       "# Written by epready before a reboot; it goes on with the plan and then takes this file away.\n"
       "[Unit]\nDescription=epready goes on after the reboot\nAfter=network-online.target "

@@ -80,8 +80,8 @@ Result<StatusReport> read_status(const std::string& prefix, const std::string& r
         step.state = state_of(r.value("s", ""));
         step.reason = r.value("reason", "");
       } else if (r.value("s", "") == "started") {
-        // An action that began and a run that is over without the step's end: it was cut off there.
-        step.state = StepState::interrupted;
+        // An action that began without the step's end: it works now, or was cut off there.
+        step.state = out.running.empty() ? StepState::interrupted : StepState::running;
         step.reason = fmt::format("in action {} ({})", r.value("i", 0) + 1, r.value("kind", ""));
       }
     }

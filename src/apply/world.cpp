@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "apply/actions.h"
 #include "apply/apply.h"
 #include "apply/reboot.h"
 #include "base/text.h"
@@ -32,7 +33,9 @@ std::vector<Finding> why_option_not_live(const Facts& facts, const std::string& 
   bool pending = all_hold({{"option-pending", {module, option, value}}}, facts).verdict == Verdict::pass;
   const auto& image = facts.driver.initramfs_has_nvidia_module;
   std::string tool = facts.driver.initramfs_tool.value_or("none");
-  std::string refresh = tool == "dracut" ? "dracut --force --regenerate-all" : "update-initramfs -u -k all";
+  std::string refresh;
+  for (const auto& t : initramfs_tools())
+    if (refresh.empty() || t.name == tool) refresh = join(t.argv, " ");
   if (!facts.kernel.module(module) && facts.kernel.modules_readable.value_or(false)) {
     f.cause = "The module is not loaded at all.";
     f.fix = {"modprobe " + module + "; dmesg | tail"};

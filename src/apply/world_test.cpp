@@ -34,6 +34,17 @@ TEST(WhyNotLive, StaleInitramfs) {
   EXPECT_FALSE(f.next.empty());
 }
 
+TEST(WhyNotLive, TheCommandIsOfTheToolThatTheHostHas) {
+  Facts f = host("", "PeerMappingOverride=1;", true);
+  const std::pair<const char*, const char*> tools[] = {{"update-initramfs", "update-initramfs -u -k all"},
+                                                       {"dracut", "dracut --force --regenerate-all"},
+                                                       {"mkinitcpio", "mkinitcpio -P"}};
+  for (const auto& [name, command] : tools) {
+    f.driver.initramfs_tool = known<std::string>(name, "x");
+    EXPECT_NE(why(f).fix.at(0).find(command), std::string::npos) << why(f).fix.at(0);
+  }
+}
+
 TEST(WhyNotLive, ALaterFileWins) {
   Finding f = why(host("PeerMappingOverride=0", "PeerMappingOverride=0", true));
   EXPECT_NE(f.cause.find("/etc/modprobe.d/zz.conf:1 is read last"), std::string::npos) << f.cause;

@@ -23,7 +23,15 @@ class Status : public Command {
       c.next("epready plan");
       return 0;
     }
-    if (!status->running.empty()) return 0;
+    if (!status->running.empty()) {
+      for (const auto& s : status->steps)
+        if (s.state == StepState::running && !s.log.empty()) {
+          c.next("tail -f " + s.log);
+          return 0;
+        }
+      c.next("epready status --prefix " + prefix);
+      return 0;
+    }
     bool over = code == 0 && !status->steps.empty();
     std::string place = prefix == default_prefix() ? "" : " --prefix " + prefix;
     c.next(over ? "epready verify -r 1" : "epready apply --resume" + place);

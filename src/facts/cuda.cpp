@@ -56,13 +56,26 @@ CudaToolkit read_toolkit(const Host& host, const std::string& root, const std::s
   return t;
 }
 
+// Where a chain of links ends.
+std::string followed(const Host& host, std::string path) {
+  while (path.size() > 1 && ends_with(path, "/")) path.pop_back();
+  for (int hops = 0; hops < 8; ++hops) {
+    auto target = host.link(path);
+    if (!target) break;
+    path = starts_with(*target, "/") ? *target : path.substr(0, path.rfind('/')) + "/" + *target;
+    while (path.size() > 1 && ends_with(path, "/")) path.pop_back();
+  }
+  return path;
+}
+
 }  // namespace
 
 void read_cuda(const Reading& r, Facts& f) {
   const Host& host = r.host;
+  // Packages go through /etc/alternatives: where it ends counts.
   auto link = host.link("/usr/local/cuda");
-  f.cuda_home_link =
-      link ? known(*link, "/usr/local/cuda") : from_error<std::string>(link.error(), "/usr/local/cuda");
+  f.cuda_home_link = link ? known(followed(host, "/usr/local/cuda"), "/usr/local/cuda")
+                          : from_error<std::string>(link.error(), "/usr/local/cuda");
   std::vector<std::string> roots;
   for (const char* parent : {"/usr/local", "/opt"})
     for (const auto& name : names_in(host, parent))
@@ -73,12 +86,7 @@ void read_cuda(const Reading& r, Facts& f) {
   // A link to a toolkit is that toolkit: each place on disk counts once, under its own name.
   std::set<std::string> seen;
   for (auto root : roots) {
-    while (root.size() > 1 && ends_with(root, "/")) root.pop_back();
-    for (int hops = 0; hops < 8; ++hops) {
-      auto target = host.link(root);
-      if (!target) break;
-      root = starts_with(*target, "/") ? *target : root.substr(0, root.rfind('/')) + "/" + *target;
-    }
+    root = followed(host, root);
     if (!seen.insert(root).second) continue;
     auto t = read_toolkit(host, root, f.os.architecture.value_or("x86_64"));
     if (t.version || t.has_nvcc.value_or(false)) f.cuda.push_back(std::move(t));

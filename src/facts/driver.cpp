@@ -102,7 +102,8 @@ void read_options(const Reading& r, NvidiaDriver& d) {
 void read_initramfs(const Reading& r, const Facts& f, NvidiaDriver& d) {
   const std::pair<const char*, const char*> tools[] = {{"/usr/sbin/update-initramfs", "update-initramfs"},
                                                        {"/usr/bin/dracut", "dracut"},
-                                                       {"/usr/sbin/dracut", "dracut"}};
+                                                       {"/usr/sbin/dracut", "dracut"},
+                                                       {"/usr/bin/mkinitcpio", "mkinitcpio"}};
   d.initramfs_tool = known<std::string>("none", "/usr/sbin/update-initramfs");
   for (auto [path, name] : tools) {
     auto there = read_exists(r.host, path);

@@ -87,7 +87,7 @@ struct NvidiaDriver {
       options;  ///< RegistryDwords, RegistryDwordsPerDevice, EnableStreamMemOPs, and every other set one
   /// Parsed RegistryDwords, key to number, of the live value ("PeerMappingOverride=0x1;" gives 1).
   std::map<std::string, long long> registry_dwords;
-  Fact<std::string> initramfs_tool;         ///< update-initramfs, dracut, none
+  Fact<std::string> initramfs_tool;         ///< update-initramfs, dracut, mkinitcpio, none
   Fact<bool> initramfs_has_nvidia_options;  ///< it holds a modprobe file that sets them
   Fact<bool> initramfs_has_nvidia_module;   ///< only then do its options decide at boot
   Fact<std::string> fabric_manager;         ///< systemctl state: active, inactive, not-found
@@ -131,6 +131,7 @@ struct LimitFacts {
   Fact<uint64_t> nofile, nofile_hard;
   Fact<uint64_t> shm_bytes, shm_free_bytes;
   std::vector<std::string> memlock_set_in;  ///< path:line of limits.d / systemd lines about it
+  std::vector<std::string> nofile_set_in;   ///< the same about the number of open files
 };
 
 struct GidEntry {
@@ -313,7 +314,7 @@ struct Facts {
   std::vector<std::string> p2p_bad_pairs;  ///< "0-3 read: CNS", from topo -p2p
   Fact<bool> p2p_known;
   std::vector<CudaToolkit> cuda;
-  Fact<std::string> cuda_home_link;  ///< target of /usr/local/cuda
+  Fact<std::string> cuda_home_link;  ///< where the link /usr/local/cuda ends
   std::vector<PythonEnvironment> python;
   std::vector<Tool> tools;
   std::vector<Package> packages;  ///< of interest only

@@ -133,6 +133,7 @@ void fields(V& v, const LimitFacts& x) {
   v.fact("shm_bytes", x.shm_bytes);
   v.fact("shm_free_bytes", x.shm_free_bytes);
   v.plain("memlock_set_in", x.memlock_set_in);
+  v.plain("nofile_set_in", x.nofile_set_in);
 }
 template <class V>
 void fields(V& v, const RdmaPort& x) {

@@ -58,14 +58,20 @@ void read_limits(const Reading& r, Facts& f) {
   auto shm = r.host.space("/dev/shm");
   l.shm_bytes = shm ? known(shm->total_bytes, "/dev/shm") : from_error<uint64_t>(shm.error(), "/dev/shm");
   l.shm_free_bytes = shm ? known(shm->free_bytes, "/dev/shm") : from_error<uint64_t>(shm.error(), "/dev/shm");
-  find_lines(r.host, "/etc/security/limits.conf", "memlock", l.memlock_set_in);
-  for (const auto& name : names_in(r.host, "/etc/security/limits.d"))
-    if (ends_with(name, ".conf"))
-      find_lines(r.host, "/etc/security/limits.d/" + name, "memlock", l.memlock_set_in);
-  find_lines(r.host, "/etc/systemd/system.conf", "LimitMEMLOCK", l.memlock_set_in);
-  for (const auto& name : names_in(r.host, "/etc/systemd/system.conf.d"))
-    if (ends_with(name, ".conf"))
-      find_lines(r.host, "/etc/systemd/system.conf.d/" + name, "LimitMEMLOCK", l.memlock_set_in);
+  struct Word {
+    const char *pam, *unit;
+    std::vector<std::string>& set_in;
+  };
+  for (const Word& w :
+       {Word{"memlock", "LimitMEMLOCK", l.memlock_set_in}, Word{"nofile", "LimitNOFILE", l.nofile_set_in}}) {
+    find_lines(r.host, "/etc/security/limits.conf", w.pam, w.set_in);
+    for (const auto& name : names_in(r.host, "/etc/security/limits.d"))
+      if (ends_with(name, ".conf")) find_lines(r.host, "/etc/security/limits.d/" + name, w.pam, w.set_in);
+    find_lines(r.host, "/etc/systemd/system.conf", w.unit, w.set_in);
+    for (const auto& name : names_in(r.host, "/etc/systemd/system.conf.d"))
+      if (ends_with(name, ".conf"))
+        find_lines(r.host, "/etc/systemd/system.conf.d/" + name, w.unit, w.set_in);
+  }
 }
 
 }  // namespace ep

@@ -50,7 +50,9 @@ struct Build {
 
 void make_driver(Build& b);
 void make_cuda(Build& b);
+void make_cuda_link(Build& b);
 void make_doca_ofed(Build& b);
+void make_rdma_names(Build& b);
 void make_driver_options(Build& b);
 void make_peermem(Build& b);
 void make_limits(Build& b);
@@ -59,6 +61,7 @@ void make_reboot(Build& b);
 void make_prefix(Build& b);
 
 void make_gdrcopy(Build& b);
+void make_gdrdrv(Build& b);
 void make_python(Build& b);
 void make_torch(Build& b);
 void make_nccl(Build& b);
@@ -71,6 +74,22 @@ void make_consumer(Build& b);
 /// A step below the prefix that needs the network and no root.
 Step user_step(const Build& b, std::string id, const std::string& component, std::string title);
 bool has_trait(const Release* r, const char* trait);
+bool has_step(const Build& b, std::string_view id);
+/// A root step that installs distribution packages.
+Step packages_step(Build& b, std::string id, const std::string& component, std::string title,
+                   std::vector<std::string> names);
+/// The repository step that a release's packages come from; empty when none is named. `needs` of the packages
+/// step.
+std::string make_repo(Build& b, const std::string& component, const std::string& part);
+/// First seven digits, for the names of folders.
+std::string short_commit(const std::string& commit);
+/// The commit to build: a wish, or the one on record; empty, with a note that says what to do, when neither
+/// is.
+std::string commit_of(Build& b, const std::string& component);
+/// One wheel over what torch pinned, without touching its other dependencies.
+void make_override(Build& b, const std::string& component, const std::string& name);
+/// NVSHMEM stands in a folder below the prefix (built or unpacked), not in the environment as a wheel.
+bool own_nvshmem(const Build& b);
 
 /// Says which wheels the environment is made of, for the lock.
 void pin_wheels(const Build& b, Planned& out);

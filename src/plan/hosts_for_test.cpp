@@ -244,6 +244,11 @@ void assume(Facts& f, const Predicate& p) {
         {"/etc/apt/sources.list.d/x.sources:1", a[0], known<std::string>("/etc/apt/keyrings/x.gpg", "x")});
   } else if (p.name == "cuda") {
     add_cuda(f, a[0].c_str());
+  } else if (p.name == "cuda-link") {
+    add_cuda(f, a[0].c_str());
+    f.cuda_home_link = known<std::string>("/usr/local/cuda-" + a[0], "/usr/local/cuda");
+  } else if (p.name == "gdrdrv-usable") {
+    f.kernel.gdrdrv_device = known(true, "/dev/gdrdrv");
   } else if (p.name == "rdma-named") {
     for (size_t i = 0; i < f.rdma.size(); ++i) f.rdma[i].name = a[0] + std::to_string(i);
   } else if (p.name == "option-live") {
@@ -254,6 +259,10 @@ void assume(Facts& f, const Predicate& p) {
     f.kernel.modules.push_back({"nvidia_peermem", known<std::string>("1", "x")});
   } else if (p.name == "memlock-unlimited") {
     f.limits.memlock = known<std::string>("unlimited", "limits");
+  } else if (p.name == "nofile-at-least") {
+    f.limits.nofile_hard = known<uint64_t>(uint64_t(parse_int(a[0]).value()), "limits");
+  } else if (p.name == "shm-at-least") {
+    f.limits.shm_bytes = known<uint64_t>(uint64_t(parse_int(a[0]).value()), "/dev/shm");
   } else if (p.name == "prefix-ready") {
     f.disks.push_back({a[0], known<uint64_t>(1u << 30, a[0]), known(true, a[0])});
   } else if (p.name == "part") {

@@ -27,7 +27,9 @@ struct MakerRow {
 constexpr MakerRow kMakers[] = {
     {"driver", make_driver},
     {"cuda", make_cuda},
+    {"cuda", make_cuda_link},
     {"doca-ofed", make_doca_ofed},
+    {"driver-options", make_rdma_names},  // of every stack that sees NICs
     {"driver-options", make_driver_options},
     {"peermem", make_peermem},
     {"limits", make_limits},
@@ -35,6 +37,7 @@ constexpr MakerRow kMakers[] = {
     {"build-tools", make_build_tools},
     {"python", make_prefix},
     {"gdrcopy", make_gdrcopy},
+    {"gdrcopy", make_gdrdrv},
     {"python", make_python},
     {"torch", make_torch},
     {"nccl", make_nccl},

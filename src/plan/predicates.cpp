@@ -161,6 +161,52 @@ Outcome memlock_unlimited(const Facts& f, const Args&, Lang lang) {
   return no(w("locked memory is limited to {} bytes", "锁定内存限制为 {} 字节", *f.limits.memlock));
 }
 
+Outcome nofile_at_least(const Facts& f, const Args& a, Lang lang) {
+  const Words w{lang};
+  const auto wanted = uint64_t(parse_int(a[0]).value_or(0));
+  const auto& hard = f.limits.nofile_hard;  // programs lift their soft limit as far as this
+  if (hard.ok() && *hard >= wanted)
+    return pass(*hard == UINT64_MAX ? w("open files are unlimited", "打开文件数不受限")
+                                    : w("{} open files are allowed", "允许打开 {} 个文件", *hard));
+  for (const auto& line : f.limits.nofile_set_in)
+    if (contains(line, "epready"))
+      return pass(w("{} lifts it at the next login", "{} 将在下次登录时解除限制", line));
+  if (!hard.ok()) return cannot_tell(hard.why);
+  return no(w("open files are limited to {}, wanted {}", "打开文件数限制为 {}，需要 {}", *hard, wanted));
+}
+
+Outcome shm_at_least(const Facts& f, const Args& a, Lang lang) {
+  const Words w{lang};
+  const auto wanted = uint64_t(parse_int(a[0]).value_or(0));
+  const auto& size = f.limits.shm_bytes;
+  if (!size.ok()) return cannot_tell(size.why.empty() ? size.where : size.why);
+  const auto mib = [](uint64_t bytes) { return bytes >> 20; };
+  if (*size >= wanted) return pass(w("/dev/shm has {} MiB", "/dev/shm 有 {} MiB", mib(*size)));
+  return no(w("/dev/shm has {} MiB, wanted {}", "/dev/shm 只有 {} MiB，需要 {}", mib(*size), mib(wanted)));
+}
+
+Outcome gdrdrv_usable(const Facts& f, const Args&, Lang lang) {
+  const Words w{lang};
+  const auto& device = f.kernel.gdrdrv_device;
+  if (device.known == Known::absent) return no(w("there is no /dev/gdrdrv", "没有 /dev/gdrdrv"));
+  if (!device.ok()) return cannot_tell(device.why.empty() ? device.where : device.why);
+  return *device ? pass(w("/dev/gdrdrv is usable", "/dev/gdrdrv 可用"))
+                 : no(w("/dev/gdrdrv may not be opened", "/dev/gdrdrv 无法打开"));
+}
+
+Outcome cuda_link(const Facts& f, const Args& a, Lang lang) {
+  const Words w{lang};
+  const auto& link = f.cuda_home_link;
+  if (link.known == Known::absent) return no(w("there is no /usr/local/cuda", "没有 /usr/local/cuda"));
+  if (!link.ok()) return cannot_tell(link.why.empty() ? link.where : link.why);
+  for (const auto& t : f.cuda) {
+    const std::string version = t.version.ok() ? *t.version : t.nvcc_version.value_or("");
+    if (t.root == *link && (version == a[0] || starts_with(version, a[0] + ".")))
+      return pass(w("/usr/local/cuda is {}", "/usr/local/cuda 指向 {}", t.root));
+  }
+  return no(w("/usr/local/cuda is {}, wanted {}", "/usr/local/cuda 指向 {}，需要 {}", *link, a[0]));
+}
+
 bool below(const std::string& path, const std::string& root) {
   return path == root || starts_with(path, root.back() == '/' ? root : root + "/");
 }
@@ -243,6 +289,11 @@ const std::vector<PredicateRow>& predicate_rows() {
        "VERSION",
        {"a CUDA toolkit with nvcc of this version", "有该版本且带 nvcc 的 CUDA 工具包"},
        cuda_there},
+      {"cuda-link",
+       "VERSION",
+       {"/usr/local/cuda is a toolkit of this version", "/usr/local/cuda 是该版本的工具包"},
+       cuda_link},
+      {"gdrdrv-usable", "", {"/dev/gdrdrv opens read-write", "/dev/gdrdrv 可读写打开"}, gdrdrv_usable},
       {"rdma-named",
        "PREFIX",
        {"compute NICs are mlx5 and named so", "计算网卡为 mlx5 且按此命名"},
@@ -260,6 +311,11 @@ const std::vector<PredicateRow>& predicate_rows() {
        {"DMA-BUF or nvidia_peermem", "DMA-BUF 或 nvidia_peermem"},
        nic_reaches_gpu_memory},
       {"memlock-unlimited", "", {"locked memory is not bounded", "锁定内存不受限"}, memlock_unlimited},
+      {"nofile-at-least",
+       "NUMBER",
+       {"so many files may be open", "允许打开的文件数不少于此"},
+       nofile_at_least},
+      {"shm-at-least", "BYTES", {"/dev/shm is as large", "/dev/shm 不小于此"}, shm_at_least},
       {"prefix-ready", "PATH", {"the prefix can be written", "前缀目录可写"}, prefix_ready},
       {"part",
        "NAME PREFIX KEY=VALUE ...",

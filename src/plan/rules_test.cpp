@@ -71,7 +71,13 @@ const std::vector<RuleCase>& cases() {
          f.tools.push_back(
              {"gcc", known<std::string>("/usr/bin/gcc", "x"), known<std::string>("12.2.0", "x")});
        }},
-      {"handler-cpu-gdrdrv", "v1-gcp-b200", {"nic-handler=cpu"}, none},
+      {"handler-cpu-gdrdrv",
+       "v1-gcp-b200",
+       {"nic-handler=cpu"},
+       [](Facts& f) {
+         f.container.runtime = known<std::string>("docker", "/.dockerenv");
+         f.kernel.gdrdrv_device = absent<bool>("/dev/gdrdrv");
+       }},
       {"handler-cpu-hang",
        "v1-gcp-b200",
        {"nic-handler=cpu"},

@@ -18,6 +18,7 @@ struct Wishes {
   std::map<std::string, std::string> commits;   ///< component -> full commit (deepep-commit=...)
   std::map<std::string, std::string>
       keys;  ///< component -> fingerprint of its repository's key (doca-ofed-key=...)
+  std::map<std::string, std::string> hashes;  ///< component -> SHA-256 of its archive (nvshmem-sha256=...)
 };
 /// Errors: usage, naming the nearest component, release or option.
 Result<Wishes> parse_wishes(const std::vector<std::string>& with, const Recipe& recipe, const Stack* stack);

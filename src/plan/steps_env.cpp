@@ -61,7 +61,8 @@ void make_env(Build& b) {
                stamp_file(root, stamp)};
   s.before = s.after = {part_predicate("env", b.options.prefix, stamp)};
   s.estimate_s = 1;
-  b.consider(std::move(s), {"reboot", "prefix", "python", "deepep", "nvshmem", "nccl", "nic-map"});
+  b.consider(std::move(s),
+             {"reboot", "rdma-names", "prefix", "python", "deepep", "nvshmem", "nccl", "nic-map"});
 }
 
 }  // namespace ep

@@ -21,19 +21,6 @@ std::string fill_repo(const Build& b, std::string text) {
   return replace_all(text, "{doca-arch}", arm ? "arm64-sbsa" : "x86_64");
 }
 
-Step packages_step(Build& b, std::string id, const std::string& component, std::string title,
-                   std::vector<std::string> names) {
-  Step s;
-  s.id = std::move(id);
-  s.component = component;
-  s.title = std::move(title);
-  s.risk = Risk::packages;
-  s.needs_root = s.needs_network = true;
-  s.runbook_phase = b.phase(component);
-  s.actions = {InstallPackages{std::move(names)}};
-  return s;
-}
-
 /// What fetches and checks the key of a package source; a minimal system has none of it. Id of the step.
 std::string make_download_tools(Build& b) {
   const std::string id = "download-tools";
@@ -51,8 +38,46 @@ std::string make_download_tools(Build& b) {
   return id;
 }
 
-/// The repository step that a release's packages come from; empty when none is named. `needs` of the packages
-/// step.
+const ModuleOption* option_fact(const Facts& facts, const std::string& name) {
+  for (const auto& o : facts.driver.options)
+    if (o.name == name) return &o;
+  return nullptr;
+}
+
+/// Wanted (option, value) pairs of the stack: "NVreg_RegistryDwords:PeerMappingOverride=1",
+/// "NVreg_EnableStreamMemOPs=1".
+std::vector<std::pair<std::string, std::string>> wanted_options(const Build& b) {
+  std::vector<std::pair<std::string, std::string>> out;
+  const auto& lists = b.component("driver-options").lists;
+  const auto list = lists.find(b.option("driver-options"));
+  if (list == lists.end()) return out;
+  for (const auto& item : list->second) {
+    const size_t colon = item.find(':');
+    const size_t cut = colon != std::string::npos ? colon : item.find('=');
+    out.emplace_back(item.substr(0, cut), item.substr(cut + 1));
+  }
+  return out;
+}
+
+}  // namespace
+
+bool has_step(const Build& b, std::string_view id) {
+  return std::any_of(b.plan.steps.begin(), b.plan.steps.end(), [&](const Step& s) { return s.id == id; });
+}
+
+Step packages_step(Build& b, std::string id, const std::string& component, std::string title,
+                   std::vector<std::string> names) {
+  Step s;
+  s.id = std::move(id);
+  s.component = component;
+  s.title = std::move(title);
+  s.risk = Risk::packages;
+  s.needs_root = s.needs_network = true;
+  s.runbook_phase = b.phase(component);
+  s.actions = {InstallPackages{std::move(names)}};
+  return s;
+}
+
 std::string make_repo(Build& b, const std::string& component, const std::string& part) {
   const Release* r = b.release(component);
   if (!r || r->apt_repo.empty()) return {};
@@ -94,33 +119,6 @@ std::string make_repo(Build& b, const std::string& component, const std::string&
   }
   return {};
 }
-
-const ModuleOption* option_fact(const Facts& facts, const std::string& name) {
-  for (const auto& o : facts.driver.options)
-    if (o.name == name) return &o;
-  return nullptr;
-}
-
-/// Wanted (option, value) pairs of the stack: "NVreg_RegistryDwords:PeerMappingOverride=1",
-/// "NVreg_EnableStreamMemOPs=1".
-std::vector<std::pair<std::string, std::string>> wanted_options(const Build& b) {
-  std::vector<std::pair<std::string, std::string>> out;
-  const auto& lists = b.component("driver-options").lists;
-  const auto list = lists.find(b.option("driver-options"));
-  if (list == lists.end()) return out;
-  for (const auto& item : list->second) {
-    const size_t colon = item.find(':');
-    const size_t cut = colon != std::string::npos ? colon : item.find('=');
-    out.emplace_back(item.substr(0, cut), item.substr(cut + 1));
-  }
-  return out;
-}
-
-bool has_step(const Build& b, std::string_view id) {
-  return std::any_of(b.plan.steps.begin(), b.plan.steps.end(), [&](const Step& s) { return s.id == id; });
-}
-
-}  // namespace
 
 void make_driver(Build& b) {
   const std::string title =
@@ -169,47 +167,34 @@ void make_cuda(Build& b) {
   b.consider(std::move(s), {repo});
 }
 
-void make_doca_ofed(Build& b) {
-  const std::string title = b.w("Install DOCA-OFED {}", "安装 DOCA-OFED {}", b.version("doca-ofed"));
-  if (b.platform_skips("doca-ofed", "doca-ofed", title)) return;
-  if (b.option("rdma-names") == "keep") {
-    b.wants.emplace("doca-ofed", std::vector<std::string>());
-    b.skip("doca-ofed", title,
-           b.w("names and driver stay as they are (rdma-names=keep): what counts is the mlx5_core driver",
-               "名字与驱动保持不变 (rdma-names=keep)：真正需要的是 mlx5_core 驱动"));
+/// Several toolkits stand side by side, and everything here names its own: the link is for people and for
+/// builds that look nowhere else. One that is there is somebody's choice.
+void make_cuda_link(Build& b) {
+  const std::string root = b.cuda_home(), version = b.version("cuda"), how = b.option("cuda-link");
+  if (!b.release("cuda") || how == "keep" || root == "/usr/local/cuda") return;
+  Step s;
+  s.id = "cuda-link";
+  s.component = "cuda";
+  s.title = b.w("Point /usr/local/cuda at CUDA {}", "让 /usr/local/cuda 指向 CUDA {}", version);
+  if (b.platform && b.platform->skip.count("cuda")) return;
+  s.why = b.w("builds that name no toolkit look there", "未指明工具包的构建会用它");
+  s.needs_root = true;
+  s.runbook_phase = b.phase("cuda");
+  s.before = s.after = {{"cuda-link", {version}}};
+  s.actions = {MakeLink{"/usr/local/cuda", root}};
+  s.estimate_s = 1;
+  const auto& link = b.facts.cuda_home_link;
+  if (how != "set" && link.known != Known::absent &&
+      holds(s.before.front(), b.facts).verdict != Verdict::pass) {
+    b.wants.emplace(s.id, std::vector<std::string>());
+    b.skip(s.id, s.title,
+           b.w("/usr/local/cuda is {} and stays so: what is built here names {}; --with cuda-link=set "
+               "changes it",
+               "/usr/local/cuda 指向 {}，保持不变：此处的构建使用 {}；--with cuda-link=set 可更改",
+               link.ok() ? *link : link.why, root));
     return;
   }
-  const Release* r = b.release("doca-ofed");
-  if (!r) return;
-  Step s = packages_step(b, "doca-ofed", "doca-ofed", title, r->packages);
-  s.why = b.w(
-      "this stack was proven with DOCA's driver, which names NICs mlx5_N; the names alone would not need it "
-      "(NVSHMEM 3.5.19 asks the device): leave it out with --with rdma-names=keep",
-      "此组合在 DOCA 驱动（网卡名为 mlx5_N）下验证；仅就名字而言并非必需（NVSHMEM 3.5.19 "
-      "按设备能力识别）：可用 --with rdma-names=keep 略过");
-  s.before = {{"rdma-named", {"mlx5_"}}};
-  s.after = {{"package", {"doca-ofed"}}};
-  s.estimate_s = 1500;
-  const bool there = all_hold(s.before, b.facts).verdict == Verdict::pass;
-  if (!there &&
-      all_hold(s.after, b.facts).verdict == Verdict::pass) {  // installed, names come with the reboot
-    b.wants.emplace("doca-ofed", std::vector<std::string>());
-    b.skip("doca-ofed", title,
-           b.w("package doca-ofed is installed; the names change with the reboot",
-               "软件包 doca-ofed 已安装；名字在重启后改变"));
-    return;
-  }
-  const std::string repo = there ? "" : make_repo(b, "doca-ofed", "doca-ofed");
-  if (!there && b.facts.kernel.headers.ok() && !*b.facts.kernel.headers) {
-    Step h = packages_step(b, "kernel-headers", "doca-ofed",
-                           b.w("Install headers of the running kernel", "安装当前内核的头文件"),
-                           {"linux-headers-" + b.facts.os.kernel_release.value_or("generic")});
-    h.why = b.w("DOCA builds kernel modules on this machine", "DOCA 需在本机编译内核模块");
-    h.before = h.after = {{"package", {"linux-headers-" + b.facts.os.kernel_release.value_or("generic")}}};
-    h.estimate_s = 60;
-    b.consider(std::move(h));
-  }
-  b.consider(std::move(s), {repo, "kernel-headers"});
+  b.consider(std::move(s), {"cuda-toolkit"});
 }
 
 void make_driver_options(Build& b) {
@@ -294,18 +279,35 @@ void make_peermem(Build& b) {
 }
 
 void make_limits(Build& b) {
-  const std::string title = b.w("Lift the locked-memory limit", "解除锁定内存限制");
+  const std::string title = b.w("Lift the limits of locked memory, open files and shared memory",
+                                "解除锁定内存、打开文件与共享内存的限制");
   if (b.platform_skips("limits", "limits", title)) return;
+  // The least that the parts need, and what is set where that is not there.
+  struct Row {
+    Predicate wanted;
+    const char *name, *value;
+  };
+  const Row rows[] = {{{"memlock-unlimited", {}}, "memlock", "unlimited"},
+                      {{"nofile-at-least", {"65536"}}, "nofile", "1048576"},
+                      {{"shm-at-least", {"1073741824"}}, "shm", "50%"}};
   Step s;
   s.id = "limits";
   s.component = "limits";
   s.title = title;
-  s.why = b.w("RDMA registers memory; services need LimitMEMLOCK=infinity of their own",
-              "RDMA 需注册内存；服务需自行设置 LimitMEMLOCK=infinity");
+  s.why = b.w(
+      "RDMA registers memory, GIN opens a file for every queue pair, NCCL shares memory between processes; "
+      "services need LimitMEMLOCK=infinity of their own",
+      "RDMA 需注册内存，GIN 每个队列对占一个文件，NCCL 在进程间共享内存；服务需自行设置 "
+      "LimitMEMLOCK=infinity");
   s.risk = Risk::user_files;
   s.needs_root = true;
-  s.before = s.after = {{"memlock-unlimited", {}}};
-  s.actions = {SetLimits{{{"memlock", "unlimited"}}}};
+  SetLimits set;
+  for (const auto& row : rows) {
+    s.before.push_back(row.wanted);
+    if (holds(row.wanted, b.facts).verdict != Verdict::pass) set.limits[row.name] = row.value;
+  }
+  s.after = s.before;
+  s.actions = {set};
   s.estimate_s = 1;
   b.consider(std::move(s));
 }
@@ -352,7 +354,7 @@ void make_reboot(Build& b) {
     s.after.push_back({"driver-at-least", {b.cuda_major() == "13" ? "580.65.06" : "525.60.13"}});
   if (s.after.empty()) return;
   s.before = s.after;
-  b.consider(std::move(s), {"driver", "doca-ofed", "driver-options", "peermem"});
+  b.consider(std::move(s), {"driver", "doca-ofed", "rdma-names", "driver-options", "peermem"});
 }
 
 void make_prefix(Build& b) {

@@ -10,9 +10,6 @@
 namespace ep {
 namespace {
 
-std::string short_commit(const std::string& commit) {
-  return commit.substr(0, 7);
-}
 std::string base_version(const std::string& version) {
   return version.substr(0, version.find('+'));
 }
@@ -62,32 +59,8 @@ std::string torch_tag(const Build& b, bool& is_default) {
 std::vector<std::string> overrides(const Build& b) {
   std::vector<std::string> out;
   for (const char* id : {"nccl", "nvshmem"})
-    if (b.release(id) && b.option("nvshmem-source") != "git") out.push_back(filled(b, id));
+    if (b.release(id) && !own_nvshmem(b)) out.push_back(filled(b, id));
   return out;
-}
-
-/// One wheel over what torch pinned, without touching its other dependencies.
-void make_override(Build& b, const std::string& component, const std::string& name) {
-  const std::string requirement = filled(b, component);
-  Step s = user_step(b, component, component,
-                     b.w("Install {} {} (wheel)", "安装 {} {}（wheel）", name, b.version(component)));
-  const std::vector<std::string> args = {b.venv(), requirement_name(requirement),
-                                         requirement_range(requirement)};
-  s.before = s.after = {{"wheel", args}};
-  PipInstall pip;
-  pip.venv = b.venv();
-  pip.requirements = {with_hashes(b, requirement, b.release(component))};
-  pip.overrides = overrides(b);
-  pip.no_deps = true;
-  s.actions = {pip};
-  s.estimate_s = 60;
-  const auto pin = b.solution.scope.find("torch." + component);
-  if (pin != b.solution.scope.end() && pin->second.present && pin->second.text != b.version(component))
-    s.why += b.w("; torch {} pins {}, so this override must stay in force",
-                 "；torch {} 固定为 {}，此覆盖必须一直有效", b.version("torch"), pin->second.text);
-  // One installer at a time in one environment: independent steps run side by side.
-  b.consider(std::move(s), component == "nvshmem" ? std::vector<std::string>{"nccl", "torch", "python"}
-                                                  : std::vector<std::string>{"torch", "python"});
 }
 
 std::map<std::string, std::string> build_environment(const Build& b) {
@@ -98,30 +71,8 @@ std::map<std::string, std::string> build_environment(const Build& b) {
       cuda && std::find(cuda->traits.begin(), cuda->traits.end(), "cccl-moved") != cuda->traits.end();
   if (moved && b.option("cccl") == "include") env["CPATH"] = home + "/include/cccl";
   env["LIBRARY_PATH"] = home + "/lib64/stubs";  // -lcuda links without a driver
-  if (b.release("nvshmem") && b.option("nvshmem-source") == "git") env["NVSHMEM_DIR"] = b.below("nvshmem");
+  if (own_nvshmem(b)) env["NVSHMEM_DIR"] = b.below("nvshmem");
   return env;
-}
-
-std::string commit_of(Build& b, const std::string& component) {
-  const Release* r = b.release(component);
-  const auto wish = b.wishes.commits.find(component);
-  if (wish != b.wishes.commits.end()) {
-    if (wish->second != r->git_commit)
-      b.note("commit-by-hand", Severity::warn,
-             b.w("{} is built at the commit you gave", "{} 按您给的提交编译", component),
-             b.w("the rules judge it as release {}, which may not be what it is",
-                 "规则按版本 {} 判断，可能与实际不符", r->version));
-    return wish->second;
-  }
-  if (!r->git_commit.empty()) return r->git_commit;
-  const std::string url = b.component(component).git_url;
-  b.note("commit-not-known", Severity::fail,
-         b.w("No commit is on record for {} {} ({})", "没有 {} {}（{}）的提交记录", component,
-             b.version(component), r->git_ref),
-         b.w("a moving name is not built; say which commit", "不构建会移动的引用；请指明提交"),
-         {fmt::format("git ls-remote {} {}", url, r->git_ref),
-          fmt::format("--with {}-commit=<40 hexadecimal digits>", component)});
-  return {};
 }
 
 /// Where torch comes from when it is not the default index.
@@ -147,6 +98,55 @@ std::vector<std::string> overridden_packages(const Build& b) {
 }
 
 }  // namespace
+
+std::string short_commit(const std::string& commit) {
+  return commit.substr(0, 7);
+}
+
+std::string commit_of(Build& b, const std::string& component) {
+  const Release* r = b.release(component);
+  const auto wish = b.wishes.commits.find(component);
+  if (wish != b.wishes.commits.end()) {
+    if (wish->second != r->git_commit)
+      b.note("commit-by-hand", Severity::warn,
+             b.w("{} is built at the commit you gave", "{} 按您给的提交编译", component),
+             b.w("the rules judge it as release {}, which may not be what it is",
+                 "规则按版本 {} 判断，可能与实际不符", r->version));
+    return wish->second;
+  }
+  if (!r->git_commit.empty()) return r->git_commit;
+  const std::string url = b.component(component).git_url;
+  b.note("commit-not-known", Severity::fail,
+         b.w("No commit is on record for {} {} ({})", "没有 {} {}（{}）的提交记录", component,
+             b.version(component), r->git_ref),
+         b.w("a moving name is not built; say which commit", "不构建会移动的引用；请指明提交"),
+         {fmt::format("git ls-remote {} {}", url, r->git_ref),
+          fmt::format("--with {}-commit=<40 hexadecimal digits>", component)});
+  return {};
+}
+
+void make_override(Build& b, const std::string& component, const std::string& name) {
+  const std::string requirement = filled(b, component);
+  Step s = user_step(b, component, component,
+                     b.w("Install {} {} (wheel)", "安装 {} {}（wheel）", name, b.version(component)));
+  const std::vector<std::string> args = {b.venv(), requirement_name(requirement),
+                                         requirement_range(requirement)};
+  s.before = s.after = {{"wheel", args}};
+  PipInstall pip;
+  pip.venv = b.venv();
+  pip.requirements = {with_hashes(b, requirement, b.release(component))};
+  pip.overrides = overrides(b);
+  pip.no_deps = true;
+  s.actions = {pip};
+  s.estimate_s = 60;
+  const auto pin = b.solution.scope.find("torch." + component);
+  if (pin != b.solution.scope.end() && pin->second.present && pin->second.text != b.version(component))
+    s.why += b.w("; torch {} pins {}, so this override must stay in force",
+                 "；torch {} 固定为 {}，此覆盖必须一直有效", b.version("torch"), pin->second.text);
+  // One installer at a time in one environment: independent steps run side by side.
+  b.consider(std::move(s), component == "nvshmem" ? std::vector<std::string>{"nccl", "torch", "python"}
+                                                  : std::vector<std::string>{"torch", "python"});
+}
 
 void pin_wheels(const Build& b, Planned& out) {
   out.wheels = torch_wheels(b);
@@ -208,73 +208,6 @@ void make_torch(Build& b) {
 
 void make_nccl(Build& b) {
   if (b.release("nccl")) make_override(b, "nccl", "NCCL");
-}
-
-void make_nvshmem(Build& b) {
-  if (!b.release("nvshmem")) return;
-  if (b.option("nvshmem-source") != "git") {
-    make_override(b, "nvshmem", "NVSHMEM");
-    return;
-  }
-  const std::string commit = commit_of(b, "nvshmem");
-  if (commit.empty()) return;
-  const bool gdrcopy = b.option("nic-handler") == "cpu";
-  const std::string root = b.below("nvshmem"), source = b.below("src/nvshmem-" + short_commit(commit));
-  const std::string machine = b.facts.os.architecture.value_or("x86_64");
-  Step s = user_step(b, "nvshmem", "nvshmem",
-                     b.w("Build NVSHMEM {} from source, IBGDA on", "从源码编译 NVSHMEM {}，启用 IBGDA",
-                         b.version("nvshmem")));
-  CMakeBuild build;
-  build.source = source;
-  build.build = source + "/build-epready";
-  build.install_prefix = root;
-  build.options = b.component("nvshmem").lists.at("cmake");
-  build.options.push_back(std::string("-DNVSHMEM_USE_GDRCOPY=") + (gdrcopy ? "ON" : "OFF"));
-  if (gdrcopy) build.options.push_back("-DGDRCOPY_HOME=" + b.below("gdrcopy"));
-  build.options.push_back("-DCMAKE_CUDA_ARCHITECTURES=" + b.arch_list(false));
-  build.options.push_back("-DCUDA_HOME=" + b.cuda_home());
-  build.options.push_back("-DMLX5_lib=/usr/lib/" + machine +
-                          "-linux-gnu/libmlx5.so.1");  // no unversioned link needed
-  build.env = {{"CUDA_HOME", b.cuda_home()}};
-  const std::map<std::string, std::string> stamp = {{"version", b.version("nvshmem")},
-                                                    {"commit", commit},
-                                                    {"arch", b.arch_list(false)},
-                                                    {"ibgda", "yes"},
-                                                    {"gdrcopy", gdrcopy ? "yes" : "no"}};
-  s.actions = {GitCheckout{b.component("nvshmem").git_url, commit, source, false}, build,
-               stamp_file(root, stamp)};
-  s.before = s.after = {part_predicate("nvshmem", b.options.prefix, stamp)};
-  s.estimate_s = 1800;
-  b.consider(std::move(s), {"prefix", "build-tools", "cuda-toolkit", "gdrcopy"});
-}
-
-void make_gdrcopy(Build& b) {
-  const std::string title = b.w("Build the GDRCopy library", "编译 GDRCopy 库");
-  if (b.platform_skips("gdrcopy", "gdrcopy", title)) return;
-  if (b.option("nic-handler") != "cpu") {
-    b.wants.emplace("gdrcopy", std::vector<std::string>());
-    b.skip(
-        "gdrcopy", title,
-        b.w("only NVSHMEM's handler \"cpu\" uses it; this stack uses \"{}\", and NVSHMEM is had without it",
-            "只有 NVSHMEM 的 \"cpu\" 方式使用它；此组合使用 \"{}\"，NVSHMEM 不依赖它",
-            b.option("nic-handler")));
-    return;
-  }
-  const std::string commit = commit_of(b, "gdrcopy");
-  if (commit.empty()) return;
-  const std::string root = b.below("gdrcopy"), source = b.below("src/gdrcopy-" + short_commit(commit));
-  Step s = user_step(b, "gdrcopy", "gdrcopy", title);
-  s.why = b.w("handler cpu writes through it", "cpu 方式通过它写入");
-  const std::map<std::string, std::string> stamp = {{"version", b.version("gdrcopy")}, {"commit", commit}};
-  s.actions = {GitCheckout{b.component("gdrcopy").git_url, commit, source, false},
-               RunArgv{{"make", "prefix=" + root, "CUDA=" + b.cuda_home(), "lib", "lib_install"},
-                       source,
-                       {{"CUDA_HOME", b.cuda_home()}},
-                       600},
-               stamp_file(root, stamp)};
-  s.before = s.after = {part_predicate("gdrcopy", b.options.prefix, stamp)};
-  s.estimate_s = 30;
-  b.consider(std::move(s), {"prefix", "build-tools", "cuda-toolkit"});
 }
 
 void make_deepep(Build& b) {

@@ -19,9 +19,9 @@ const std::vector<OptionRow>& option_rows() {
        "peer-mapping peer-mapping-and-memops none",
        {"options of the nvidia module", "nvidia 模块的选项"}},
       {"rdma-names",
-       "mlx5 keep",
-       {"mlx5: install DOCA-OFED where names differ; keep: leave names and driver",
-        "mlx5：命名不同时安装 DOCA-OFED；keep：保留名字与驱动"}},
+       "mlx5 kernel keep",
+       {"where names differ, mlx5: install DOCA-OFED; kernel: a udev rule and rdma dev set; keep: leave them",
+        "命名不同时，mlx5：安装 DOCA-OFED；kernel：udev 规则与 rdma dev set；keep：保留"}},
       {"nodes", "many 1", {"1: EP inside this node only", "1：仅单机 EP"}},
       {"arch",
        "auto LIST",
@@ -30,7 +30,14 @@ const std::vector<OptionRow>& option_rows() {
       {"gpu",
        "needed build-only",
        {"build-only: make wheels on a machine without GPU", "build-only：在无 GPU 机器上编译 wheel"}},
-      {"nvshmem-source", "wheel git", {"package index, or a build from source", "包索引，或从源码编译"}},
+      {"nvshmem-source",
+       "wheel git archive",
+       {"package index, a build from source, or the publisher's archive",
+        "包索引、从源码编译，或发布者的归档"}},
+      {"cuda-link",
+       "auto set keep",
+       {"/usr/local/cuda: auto: made where there is none; set: pointed at this toolkit; keep: left",
+        "/usr/local/cuda：auto：没有时创建；set：指向此工具包；keep：不动"}},
       {"build-packages", "v1 v2 wheel", {"which list of distribution packages", "使用哪一组软件包"}},
       {"peermem",
        "load",
@@ -66,6 +73,13 @@ Result<Wishes> parse_wishes(const std::vector<std::string>& with, const Recipe& 
         return fail(ErrorKind::usage, "not a key fingerprint", "--with " + wish,
                     "expected 40 hexadecimal digits", "gpg --show-keys --with-fingerprint FILE");
       out.keys[name.substr(0, name.size() - 4)] = key;
+      continue;
+    }
+    if (ends_with(name, "-sha256") && recipe.component(name.substr(0, name.size() - 7))) {
+      if (value.size() != 64 || value.find_first_not_of("0123456789abcdef") != std::string::npos)
+        return fail(ErrorKind::usage, "not a SHA-256", "--with " + wish, "expected 64 hexadecimal digits",
+                    "sha256sum FILE");
+      out.hashes[name.substr(0, name.size() - 7)] = value;
       continue;
     }
     const auto row = std::find_if(option_rows().begin(), option_rows().end(),

@@ -32,13 +32,13 @@ std::string read_id(TomlReader& r) {
 }
 
 /// "FILE.whl SHA256" each.
-std::vector<std::string> read_files(TomlReader& r, std::string_view key) {
+std::vector<std::string> read_files(TomlReader& r, std::string_view key, std::string_view end = ".whl") {
   auto out = r.strings(key);
   for (const auto& w : out) {
     const auto words = split_ws(w);
-    if (words.size() != 2 || !ends_with(words[0], ".whl") || !is_sha256_hex(std::string(words[1])))
-      r.complain(*r.node().find(key), fmt::format("\"{}\" names no wheel with its hash", w),
-                 "expected FILE.whl and 64 hexadecimal digits");
+    if (words.size() != 2 || !ends_with(words[0], end) || !is_sha256_hex(std::string(words[1])))
+      r.complain(*r.node().find(key), fmt::format("\"{}\" names no *{} with its hash", w, end),
+                 fmt::format("expected FILE{} and 64 hexadecimal digits", end));
   }
   return out;
 }
@@ -76,6 +76,7 @@ Release read_release(const TomlNode& node, const std::string& file, std::vector<
   out.git_ref = r.text("ref");
   out.requirement = r.text("requirement");
   out.wheels = read_files(r, "wheels");
+  out.archives = read_files(r, "archives", ".tar.xz");
   out.index_url = r.text("index_url");
   out.packages = r.strings("packages");
   out.apt_repo = r.text("apt");

@@ -37,6 +37,7 @@ struct Release {
   std::string git_ref;                ///< tag or ref that the commit belongs to
   std::string requirement;            ///< pip requirement; {cuda.major} filled in
   std::vector<std::string> wheels;    ///< "FILE.whl SHA256" of the package index, one a platform and Python
+  std::vector<std::string> archives;  ///< "FILE.tar.xz SHA256" of the publisher, one a platform and toolkit
   std::string index_url;              ///< pip index when not the default one; {cuda.tag} filled in
   std::vector<std::string> packages;  ///< distribution packages; {cuda-dash} = "12-9"
   std::string apt_repo;               ///< id of an [[apt]] table of the component

@@ -153,11 +153,22 @@ struct ToShell {
   }
   std::string operator()(const RefreshInitramfs&) const { return "ep_initramfs\n"; }
   std::string operator()(const SetLimits& a) const {
-    std::string text = "# Written by epready.\n";
-    for (const auto& [name, value] : a.limits)
+    std::string text = "# Written by epready.\n", shm;
+    bool any = false;
+    for (const auto& [name, value] : a.limits) {
+      if (name == "shm") {
+        shm = fmt::format(
+            "grep -q '^[^#]*[[:space:]]/dev/shm[[:space:]]' /etc/fstab || "
+            "printf 'tmpfs /dev/shm tmpfs nosuid,nodev,size=%s 0 0\\n' {0} >> /etc/fstab\n"
+            "mount -o remount,size={0} /dev/shm\n",
+            q(value));
+        continue;
+      }
+      any = true;
       text +=
           fmt::format("* soft {0} {1}\n* hard {0} {1}\nroot soft {0} {1}\nroot hard {0} {1}\n", name, value);
-    return write_file("/etc/security/limits.d/90-epready.conf", text, 0644);
+    }
+    return shm + (any ? write_file("/etc/security/limits.d/90-epready.conf", text, 0644) : "");
   }
   std::string operator()(const Reboot&) const { return "ep_reboot\n"; }
   std::string operator()(const RunSelf& a) const {

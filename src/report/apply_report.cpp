@@ -30,6 +30,7 @@ const StateLook kStates[] = {
     {StepState::elsewhere, "–", "-", Style::yellow, {"not from here", "不能在此执行"}},
     {StepState::reboot, "↻", "reboot", Style::yellow, {"waits for the reboot", "等待重启"}},
     {StepState::interrupted, "‖", "stopped", Style::yellow, {"interrupted", "已中断"}},
+    {StepState::running, "▶", "now", Style::green, {"works now", "正在执行"}},
     {StepState::not_run, "·", ".", Style::dim, {"not begun", "未开始"}},
 };
 
