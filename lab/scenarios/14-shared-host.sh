@@ -8,7 +8,7 @@ etc_picture >"$WORK/etc.before"
 say "12.9 comes beside 13.0, which keeps the link; facts see both and where the link ends"
 expect 0 epready-lab apply /root/cuda.json --yes=packages
 expect 0 readlink -f /usr/local/cuda; says /usr/local/cuda-13.0
-expect 0 'epready facts --json | python3 -c "import json, sys; f = json.load(sys.stdin); print(sorted(t[\"root\"] for t in f[\"cuda\"]), f[\"cuda_home\"][\"link\"][\"value\"])"'
+expect 0 'epready facts --json | python3 -c "import json, sys; f = json.load(sys.stdin); print(sorted(t[\"id\"] for t in f[\"cuda\"]), f[\"cuda_home\"][\"link\"][\"value\"])"'
 says "['/usr/local/cuda-12.9', '/usr/local/cuda-13.0'] /usr/local/cuda-13.0"
 
 say "a plan that was asked to point the link does, and its undo gives the link back as it was"

@@ -1,5 +1,6 @@
 // The tree of a captured host and the Host that answers from it.
 #include <algorithm>
+#include <unordered_map>
 
 #include "base/text.h"
 #include "host/snapshot.h"
@@ -75,6 +76,8 @@ namespace {
 class SnapshotHost final : public Host {
  public:
   SnapshotHost(SnapshotData data, std::string name) : data_(std::move(data)), name_(std::move(name)) {
+    index_.reserve(data_.nodes.size());
+    for (const auto& [path, node] : data_.nodes) index_.emplace(path, &node);
     for (const auto& [path, node] : data_.nodes)
       if (path != "/") children_[parent_path(path)].insert(path.substr(path.rfind('/') + 1));
   }
@@ -143,8 +146,8 @@ class SnapshotHost final : public Host {
 
  private:
   const SnapshotNode* find(const std::string& path) const {
-    auto it = data_.nodes.find(path);
-    return it == data_.nodes.end() ? nullptr : &it->second;
+    auto it = index_.find(path);
+    return it == index_.end() ? nullptr : it->second;
   }
   Result<std::string> resolve(const std::string& path, bool follow_last) const {
     return canonical_path(path, follow_last, [&](const std::string& p) -> std::optional<std::string> {
@@ -179,6 +182,8 @@ class SnapshotHost final : public Host {
 
   SnapshotData data_;
   std::string name_;
+  std::unordered_map<std::string_view, const SnapshotNode*>
+      index_;  // of data_.nodes, which never changes here
   std::map<std::string, std::set<std::string>> children_;
 };
 
