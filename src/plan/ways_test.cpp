@@ -163,6 +163,21 @@ TEST(Ways, ToolkitsStandSideBySideAndTheLinkIsSomebodysChoice) {
   EXPECT_FALSE(has(planned(f, o).plan, "cuda-link"));
 }
 
+TEST(Ways, PeermemIsLoadedOnlyWhereDmabufIsNot) {
+  Facts f = gcp_a4_fresh();
+  EXPECT_FALSE(has(planned(f).plan, "peermem"));  // open modules and a kernel with DMA-BUF
+  f.kernel.dmabuf_config = known<std::string>("n", "/boot/config");
+  PlanOptions o;
+  o.with = {"peermem=load"};  // without the wish a rule names both ways
+  const Plan plan = planned(f, o).plan;
+  const Step* s = step(plan, "peermem");
+  ASSERT_NE(s, nullptr);
+  EXPECT_EQ(std::get<WriteFile>(s->actions[0]).path, "/etc/modules-load.d/epready-peermem.conf");
+  EXPECT_EQ(std::get<RunArgv>(s->actions[1]).argv, (std::vector<std::string>{"modprobe", "nvidia_peermem"}));
+  f.kernel.modules.push_back({"nvidia_peermem", known<std::string>("580.95.05", "/proc/modules")});
+  EXPECT_FALSE(has(planned(f, o).plan, "peermem"));
+}
+
 TEST(Ways, OnlyLimitsThatAreTooLowAreLifted) {
   Facts f = gcp_a4_fresh();
   f.limits.memlock = known<std::string>("unlimited", "limits");

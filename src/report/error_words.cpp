@@ -47,6 +47,7 @@ constexpr Row kRows[] = {
     {"no such run", "没有这次运行的记录"},
     {"not a class of consent", "不是一种许可类别"},
     {"not a folder that epready fetch has finished", "不是 epready fetch 已完成的目录"},
+    {"not a SHA-256", "不是 SHA-256"},
     {"not a full commit", "不是完整的提交号"},
     {"not a library that can be read", "不是可以读取的库"},
     {"not a plan of this version", "不是本版本的计划"},
