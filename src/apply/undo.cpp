@@ -258,7 +258,8 @@ Result<> Undoing::undo_folder() {
     return {};
   }
   if (dry()) {
-    item(State::would, what);
+    item(State::would, left ? what + " but for state and log" : what,
+         left ? "they hold the originals of what is left alone" : "");
     return {};
   }
   auto present = first->value("present", std::vector<std::string>{});

@@ -52,6 +52,30 @@ TEST_F(UndoTest, FilesChangedByHandStay) {
   EXPECT_TRUE(std::filesystem::exists(root + "/opt/epready/state/originals"));
 }
 
+TEST_F(UndoTest, ADryRunSaysWhatWouldReallyBeDone) {
+  put("/etc/a", "old");
+  plan.steps = {step("s", {WriteFile{"/etc/a", "new"}, WriteFile{"/etc/b", "new"}})};
+  apply();
+  put("/etc/a", "mine");
+  const std::string before = picture("/etc");
+  const auto said = [this](bool dry) {
+    std::string out;
+    for (const auto& i : undo(dry).items) out += i.what + "|" + i.reason + "\n";
+    return out;
+  };
+  const std::string would = said(true);
+  EXPECT_EQ(picture("/etc"), before);
+  EXPECT_NE(would.find("/etc/a|changed by hand since"), std::string::npos) << would;
+  EXPECT_NE(would.find("remove /etc/b|"), std::string::npos) << would;
+  EXPECT_NE(would.find("remove /opt/epready but for state and log|"), std::string::npos) << would;
+  const std::string did = said(false);
+  EXPECT_TRUE(std::filesystem::exists(root + "/opt/epready/state")) << did;
+  put("/etc/a", "new");  // the hand's change is gone: the same command takes the rest
+  EXPECT_EQ(undo().exit_code(), 0);
+  EXPECT_EQ(at("/etc/a"), "old");
+  EXPECT_FALSE(std::filesystem::exists(root + "/opt/epready"));
+}
+
 TEST_F(UndoTest, AHandChangeBetweenTwoRunsIsWhatComesBack) {
   put("/etc/a", "old");
   plan.steps = {step("s", {WriteFile{"/etc/a", "first"}})};
