@@ -224,6 +224,14 @@ TEST_F(AptTest, UndoKeepsWhatSomebodyNeedsByNow) {
   EXPECT_EQ(u.exit_code(), 3);
   EXPECT_NE(at("/var/dpkg").find("nvcc-dep\tinstalled"), std::string::npos);
   EXPECT_EQ(at("/var/dpkg").find("nvcc\tinstalled"), std::string::npos);
+  // What we brought and took away is no longer ours when somebody installs it himself.
+  put("/var/dpkg", at("/var/dpkg") + "nvcc\tinstalled\t, \t\n");
+  EXPECT_EQ(undo().exit_code(), 3);  // still needed
+  EXPECT_NE(at("/var/dpkg").find("nvcc-dep\tinstalled"), std::string::npos);
+  put("/var/dpkg", "libc6\tinstalled\t, \t\nnvcc\tinstalled\t, \t\nnvcc-dep\tinstalled\t, \t\n");
+  EXPECT_EQ(undo().exit_code(), 0);  // nobody needs it by now
+  EXPECT_EQ(at("/var/dpkg"), "libc6\tinstalled\t, \t\nnvcc\tinstalled\t, \t\n");
+  EXPECT_FALSE(std::filesystem::exists(root + "/opt/epready"));
 }
 
 TEST_F(AptTest, WaitsForSomebodyElsesLock) {

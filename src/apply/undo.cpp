@@ -153,7 +153,7 @@ Result<> Undoing::undo_packages(Job& job) {
   if (!answer) return Failure(answer.error());
   Removal removal = packages_to_remove(ours, parse_installed(answer->out));
   for (const auto& [name, by] : removal.needed) item(State::kept, "package " + name, "needed by " + by);
-  if (removal.remove.empty()) return dry() ? Result<>{} : settled(records);
+  if (removal.remove.empty()) return dry() || !removal.needed.empty() ? Result<>{} : settled(records);
   std::string what = fmt::format("remove {} package{}: {}", removal.remove.size(),
                                  removal.remove.size() == 1 ? "" : "s", join(removal.remove, " "));
   if (dry()) {
@@ -181,7 +181,15 @@ Result<> Undoing::undo_packages(Job& job) {
   }
   auto r = apt_get(args, 3600, job);
   item(r ? State::done : State::failed, what, r ? "" : r.error().text());
-  return r ? settled(records) : Result<>{};
+  if (!r) return {};
+  // What others need by now stays ours: a later undo, when they are gone, takes it.
+  if (!removal.needed.empty()) {
+    std::vector<std::string> kept;
+    for (const auto& [name, by] : removal.needed) kept.push_back(name);
+    auto w = site_.journal->write({{"e", "packages"}, {"step", "undo"}, {"named", kept}, {"new", kept}});
+    if (!w) return Failure(w.error());
+  }
+  return settled(records);
 }
 
 Result<> Undoing::put_back(const WayBack& way) {
