@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 
 namespace ep {
 
@@ -255,11 +256,28 @@ std::string human_bytes(double bytes) {
   return u == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} {}", bytes, units[u]);
 }
 
+namespace {
+
+/// So many bytes from `at` on hold no control character; eight at a time.
+size_t printable_run(std::string_view s, size_t at) {
+  const size_t begin = at;
+  constexpr uint64_t kOnes = 0x0101010101010101u, kHigh = kOnes * 0x80;
+  for (uint64_t x; at + 8 <= s.size(); at += 8) {
+    std::memcpy(&x, s.data() + at, 8);
+    const uint64_t below_space = (x - kOnes * 0x20) & ~x & kHigh, del = x ^ (kOnes * 0x7f);
+    if (below_space | ((del - kOnes) & ~del & kHigh)) break;
+  }
+  while (at < s.size() && static_cast<unsigned char>(s[at]) >= 0x20 && s[at] != 0x7f) ++at;
+  return at - begin;
+}
+
+}  // namespace
+
 std::string strip_ansi(std::string_view s) {
   std::string out;
   out.reserve(s.size());
   for (size_t i = 0; i < s.size();) {
-    unsigned char c = (unsigned char)s[i];
+    const auto c = static_cast<unsigned char>(s[i]);
     if (c == 0x1b && i + 1 < s.size() && s[i + 1] == '[') {
       i += 2;
       while (i < s.size() && !((unsigned char)s[i] >= 0x40 && (unsigned char)s[i] <= 0x7e)) ++i;
@@ -270,10 +288,13 @@ std::string strip_ansi(std::string_view s) {
       i += i < s.size() ? (s[i] == '\a' ? 1 : 2) : 0;
     } else if (c == 0x1b) {
       i += i + 1 < s.size() ? 2 : 1;
-    } else if ((c < 0x20 && c != '\n' && c != '\t') || c == 0x7f) {
-      ++i;
-    } else {
+    } else if (c == '\n' || c == '\t') {
       out += s[i++];
+    } else if (const size_t run = printable_run(s, i)) {
+      out.append(s, i, run);
+      i += run;
+    } else {
+      ++i;
     }
   }
   return out;

@@ -5,11 +5,20 @@
 #include <random>
 #include <set>
 
+#include "doctor/text_find.h"
+
 namespace ep {
 
-/// Forces the code without vector instructions.
+/// Forces the code for narrower vectors, or none.
 struct LiteralScanTest {
   static void use_plain(LiteralScan& s) { s.collect_ = LiteralScan::collect_plain; }
+  static void use_avx2(LiteralScan& s) {
+#if defined(__x86_64__)
+    if (__builtin_cpu_supports("avx2")) s.collect_ = LiteralScan::collect_avx2;
+#else
+    (void)s;
+#endif
+  }
 };
 
 namespace {
@@ -37,10 +46,18 @@ Found fast(const std::vector<LiteralScan::Literal>& literals, const std::string&
   std::vector<char> copy(text.begin(), text.end());
   LiteralScan scan(literals);
   scan.scan(copy.data(), copy.size(), [&](uint32_t i, size_t p) { out.emplace(i, p); });
-  Found plain;
-  LiteralScanTest::use_plain(scan);
-  scan.scan(copy.data(), copy.size(), [&](uint32_t i, size_t p) { plain.emplace(i, p); });
-  EXPECT_EQ(out, plain);
+  for (auto* use : {LiteralScanTest::use_avx2, LiteralScanTest::use_plain}) {
+    Found other;
+    use(scan);
+    scan.scan(copy.data(), copy.size(), [&](uint32_t i, size_t p) { other.emplace(i, p); });
+    EXPECT_EQ(out, other);
+  }
+  // Filed where this very text has the fewest windows like them.
+  Found sampled;
+  LiteralScan(literals, text).scan(copy.data(), copy.size(), [&](uint32_t i, size_t p) {
+    sampled.emplace(i, p);
+  });
+  EXPECT_EQ(out, sampled);
   return out;
 }
 
@@ -100,6 +117,24 @@ TEST(LiteralScan, EqualsNaiveSearchOnBytes) {
     }
     ASSERT_EQ(fast(literals, text), naive(literals, text)) << "round " << round;
   }
+}
+
+TEST(FindWord, EqualsNaiveSearch) {
+  std::mt19937 random(20261201);
+  const std::string alphabet = "aAbB `@[{z";
+  for (int round = 0; round < 2000; ++round) {
+    std::string text, word;
+    for (size_t n = random() % 120; n; --n) text += alphabet[random() % alphabet.size()];
+    for (size_t n = 1 + random() % 4; n; --n) word += alphabet[random() % alphabet.size()];
+    for (bool fold : {false, true}) {
+      const Found all = naive({{word, fold}}, text);
+      size_t want = std::string_view::npos;
+      for (const auto& [i, p] : all) want = std::min(want, p);
+      ASSERT_EQ(find_word(text, word, fold), want) << text << "|" << word;
+    }
+  }
+  EXPECT_EQ(find_word("abc", "", true), std::string_view::npos);
+  EXPECT_EQ(find_word("", "a", true), std::string_view::npos);
 }
 
 TEST(LiteralScan, PrefersRareText) {

@@ -1,11 +1,16 @@
 #include "doctor/log_scan.h"
 
+#include <re2/re2.h>
+
 #include <algorithm>
 #include <cstring>
 #include <map>
-#include <memory>
+#include <optional>
 
 #include "base/text.h"
+#include "doctor/rank.h"
+#include "doctor/text_find.h"
+#include "doctor/text_stream.h"
 
 namespace ep {
 
@@ -15,184 +20,194 @@ constexpr size_t kBlock = 256 << 10;    // stays in the second-level cache while
 constexpr size_t kLongLine = 64 << 10;  // a line above this is looked at in windows
 constexpr size_t kWindow = 8 << 10;     // bytes of a long line before and after a literal
 constexpr size_t kOverlap = 2 * kWindow;
+constexpr int64_t kWakeEvery = 32;    // blocks
+constexpr int kTaste = 8;             // lines of such a block, for a pattern that has had enough
+constexpr int64_t kPlacesALine = 16;  // so many places looked at closely cost about as much as one line tried
 
-/// UTF-16 to UTF-8, block by block. Unpaired surrogates become U+FFFD.
-class Utf16 {
- public:
-  explicit Utf16(bool big) : big_(big) {}
-  void decode(const char* data, size_t n, std::string* out) {
-    for (size_t i = 0; i < n; ++i) {
-      if (!have_) {
-        low_ = static_cast<unsigned char>(data[i]);
-        have_ = true;
-        continue;
-      }
-      have_ = false;
-      const auto b = static_cast<unsigned char>(data[i]);
-      unit(big_ ? uint32_t(low_) << 8 | b : uint32_t(b) << 8 | low_, out);
-    }
-  }
-
- private:
-  void unit(uint32_t u, std::string* out) {
-    if (u >= 0xD800 && u < 0xDC00) {
-      high_ = u;
-      return;
-    }
-    if (u >= 0xDC00 && u < 0xE000) u = high_ ? 0x10000 + ((high_ - 0xD800) << 10) + (u - 0xDC00) : 0xFFFD;
-    high_ = 0;
-    if (u == 0xFEFF) return;
-    if (u < 0x80) {
-      *out += char(u);
-    } else if (u < 0x800) {
-      *out += char(0xC0 | u >> 6);
-      *out += char(0x80 | (u & 63));
-    } else if (u < 0x10000) {
-      *out += char(0xE0 | u >> 12);
-      *out += char(0x80 | (u >> 6 & 63));
-      *out += char(0x80 | (u & 63));
-    } else {
-      *out += char(0xF0 | u >> 18);
-      *out += char(0x80 | (u >> 12 & 63));
-      *out += char(0x80 | (u >> 6 & 63));
-      *out += char(0x80 | (u & 63));
-    }
-  }
-  bool big_, have_ = false;
-  unsigned char low_ = 0;
-  uint32_t high_ = 0;
-};
-
-enum class Encoding { bytes, utf16_le, utf16_be };
-
-/// By byte order mark, or by NULs standing at nearly all even or odd places of the beginning.
-Encoding guess(std::string_view start) {
-  if (start.size() >= 2 && start[0] == '\xFF' && start[1] == '\xFE') return Encoding::utf16_le;
-  if (start.size() >= 2 && start[0] == '\xFE' && start[1] == '\xFF') return Encoding::utf16_be;
-  const size_t n = std::min<size_t>(start.size(), 4096) & ~size_t(1);
-  size_t even = 0, odd = 0;
-  for (size_t i = 0; i < n; i += 2) {
-    even += start[i] == 0;
-    odd += start[i + 1] == 0;
-  }
-  if (n >= 64 && odd * 2 > n * 7 / 10 && even * 20 < n) return Encoding::utf16_le;
-  if (n >= 64 && even * 2 > n * 7 / 10 && odd * 20 < n) return Encoding::utf16_be;
-  return Encoding::bytes;
-}
-
-/// Sums of bytes first, in sixteen columns: the compiler turns the inner loop into one compare and one add.
-int64_t count_newlines(const char* from, const char* to) {
-  constexpr int kColumns = 16, kRows = 128;
+int64_t occurrences(std::string_view text, std::string_view word) {
   int64_t n = 0;
-  for (; to - from >= kColumns * kRows; from += kColumns * kRows) {
-    uint8_t sums[kColumns] = {};
-    for (int r = 0; r < kRows; ++r)
-      for (int c = 0; c < kColumns; ++c) sums[c] = uint8_t(sums[c] + (from[r * kColumns + c] == '\n'));
-    for (uint8_t s : sums) n += s;
-  }
-  for (; from != to; ++from) n += *from == '\n';
+  for (size_t at = 0; (at = find_word(text, word, true)) != std::string_view::npos; ++n)
+    text.remove_prefix(at + 1);
   return n;
 }
 
-/// The text in hand: filled at its end, emptied at its front. Bytes go in without a copy in between.
-class Buffer {
- public:
-  const char* data() const { return data_.get(); }
-  size_t size() const { return size_; }
-  char* room(size_t n) {
-    if (size_ + n > capacity_) {
-      capacity_ = 2 * (size_ + n);
-      std::unique_ptr<char[]> more(new char[capacity_]);
-      std::memcpy(more.get(), data_.get(), size_);
-      data_ = std::move(more);
-    }
-    return data_.get() + size_;
-  }
-  void added(size_t n) { size_ += n; }
-  void drop_front(size_t n) {
-    size_ -= n;
-    std::memmove(data_.get(), data_.get() + n, size_);
-  }
-
- private:
-  size_t size_ = 0, capacity_ = 2 * kBlock;
-  std::unique_ptr<char[]> data_{new char[2 * kBlock]};
-};
-
 }  // namespace
 
-LogScan::LogScan(std::vector<ScanPattern> patterns)
-    : patterns_(std::move(patterns)), scan_(std::vector<LiteralScan::Literal>{}) {
-  std::vector<LiteralScan::Literal> literals;
-  std::map<std::pair<std::string, bool>, uint32_t> index;
-  for (uint32_t i = 0; i < patterns_.size(); ++i) {
-    const LinePattern& p = *patterns_[i].pattern;
-    anchors_.push_back(p.anchor());
-    const auto key = std::make_pair(p.literals[anchors_.back()], p.ignore_case);
-    auto [it, fresh] = index.emplace(key, uint32_t(literals.size()));
-    if (fresh) {
-      literals.push_back({key.first, key.second});
-      by_literal_.emplace_back();
-    }
-    by_literal_[it->second].push_back(i);
+LogScan::LogScan(std::vector<ScanPattern> patterns) : patterns_(std::move(patterns)) {
+  for (const ScanPattern& s : patterns_) {
+    const LinePattern& p = *s.pattern;
+    anchors_.push_back({{p.literals[p.anchor()], p.ignore_case}});
+    from_start_.push_back(p.regex && asks_for_start(p.regex_text));
   }
-  scan_ = LiteralScan(std::move(literals));
+}
+
+LogScan::Finder LogScan::build(const std::vector<AnchorSet>& sets, std::string_view sample) {
+  std::vector<LiteralScan::Literal> literals;
+  std::vector<std::vector<uint32_t>> patterns;
+  std::map<std::pair<std::string, bool>, size_t> index;
+  for (uint32_t p = 0; p < sets.size(); ++p)
+    for (const auto& l : sets[p]) {
+      auto [it, fresh] = index.emplace(std::make_pair(l.text, l.ignore_case), literals.size());
+      if (fresh) {
+        literals.push_back(l);
+        patterns.emplace_back();
+      }
+      patterns[it->second].push_back(p);
+    }
+  return {LiteralScan(std::move(literals), sample), std::move(patterns)};
 }
 
 /// The state of one run: where we are in the text, and what each pattern has seen.
 struct LogScan::Pass {
   LogScan& self;
   const Hit& hit;
+  std::vector<Load>& seen;
   ScanNotes notes;
-  std::vector<int64_t> hits, tries, last_line;
-  std::vector<bool> awake;
-  bool rested = false;
+  Finder finder;
+  std::vector<AnchorSet> sets;
+  std::vector<bool> awake;  ///< by literal
+  bool full = false, was_every = true, had_enough = false;
+  bool tasting = false;  ///< this block is one for patterns that have had enough, too
+  std::vector<int> tasted;
+  std::vector<int64_t> last_line;
   int64_t line = 1, blocks = 0;
   std::vector<std::pair<size_t, uint32_t>> found;
-  std::string plain, plain_next;  ///< the line in hand and the one after it without escape sequences
+
+  // The line, or piece of a line, in hand.
+  int64_t piece = 0;
+  size_t piece_begin = 0, piece_end = 0;
+  const char* counted = nullptr;         ///< `line` is the line of this place
+  std::vector<int64_t> tried;            ///< the piece that a pattern was last tried on
+  std::vector<uint32_t> matched;         ///< patterns
+  std::string_view text;                 ///< without escape sequences
+  std::string plain, plain_next;         ///< where a copy had to be made for that
+  std::optional<std::string_view> past;  ///< past_prefix of it
+
+  // Work, and the choice of words.
+  int64_t places = 0, lines_tried = 0, next_choice = 0;
+  bool chosen = false;
+  std::map<uint32_t, Anchors> anchors;  ///< of patterns that made work
+  struct CheckWord {
+    std::string text;
+    int64_t when = -1;  ///< the piece that it was last looked for in
+    bool there = false;
+  };
+  std::vector<CheckWord> check_words;
+  std::vector<std::vector<uint32_t>> checks;  ///< of each pattern: one of these must stand on the line, too
+  std::vector<int64_t> tries_then;
+  std::map<std::pair<std::string, bool>, double> counts;  ///< the most that a word stood in a sample
 
   Pass(LogScan& s, const Hit& h)
       : self(s),
         hit(h),
-        hits(s.patterns_.size()),
-        tries(s.patterns_.size()),
+        seen(s.loads_),
+        finder(build(s.anchors_, {})),
+        sets(s.anchors_),
+        awake(finder.patterns.size(), true),
+        tasted(s.patterns_.size()),
         last_line(s.patterns_.size(), -1),
-        awake(s.by_literal_.size(), true) {
-    self.scan_.set_awake(awake);
+        tried(s.patterns_.size(), -1),
+        next_choice(s.patience_),
+        checks(s.patterns_.size()),
+        tries_then(s.patterns_.size()) {
+    seen.assign(s.patterns_.size(), {});
   }
 
   bool enough(uint32_t p) const {
-    return hits[p] >= self.patterns_[p].enough_hits || tries[p] >= self.patterns_[p].enough_tries;
+    return seen[p].hits >= self.patterns_[p].enough_hits || seen[p].tries >= self.patterns_[p].enough_tries;
   }
 
-  /// Literals that have shown enough rest in most blocks.
+  /// Literals all of whose patterns have had enough rest in most blocks.
   void choose_awake(bool all) {
-    constexpr int64_t kWakeEvery = 32;
-    all |= blocks++ % kWakeEvery == 0;
+    tasting = !all && blocks % kWakeEvery == 0;
+    if (tasting) std::fill(tasted.begin(), tasted.end(), 0);
+    ++blocks;
+    full = all;
+    const bool every = all || tasting;
+    if (every == was_every && !had_enough) return;
+    was_every = every;
+    had_enough = false;
     bool change = false;
     for (size_t l = 0; l < awake.size(); ++l) {
-      bool wanted = all;
-      for (uint32_t p : self.by_literal_[l]) wanted = wanted || !enough(p);
+      bool wanted = every;
+      for (uint32_t p : finder.patterns[l]) wanted = wanted || !enough(p);
       change |= wanted != awake[l];
       awake[l] = wanted;
     }
-    if (change) self.scan_.set_awake(awake);
+    if (change) finder.scan.set_awake(awake);
   }
 
   /// Searches [data, data+size); hits that begin in [from, to) count. Moves `line` to the line of data+size.
   void search(const char* data, size_t size, size_t from, size_t to) {
     found.clear();
-    self.scan_.scan(data, size, [&](uint32_t literal, size_t at) {
+    places += int64_t(finder.scan.scan(data, size, [&](uint32_t literal, size_t at) {
       if (at >= from && at < to) found.emplace_back(at, literal);
-    });
+    }));
     std::sort(found.begin(), found.end());
-    const char* counted = data;
+    counted = data;
+    piece_end = 0;
     for (const auto& [at, literal] : found) {
-      line += count_newlines(counted, data + at);
-      counted = data + at;
-      for (uint32_t p : self.by_literal_[literal]) look(data, size, at, p);
+      if (at >= piece_end) {
+        report(data, size);
+        cut_piece(data, size, at);
+      }
+      for (uint32_t p : finder.patterns[literal]) look(p);
+      // A window of a long line is this hit's own.
+      if (piece_end - piece_begin > kWindow) report(data, size), piece_end = at + 1;
     }
+    report(data, size);
     line += count_newlines(counted, data + size);
+  }
+
+  void cut_piece(const char* data, size_t size, size_t at) {
+    size_t begin = at > kWindow ? at - kWindow : 0, end = std::min(size, at + kWindow);
+    for (char stop : {'\n', '\r'}) {
+      if (const void* p = memrchr(data + begin, stop, at - begin))
+        begin = size_t(static_cast<const char*>(p) - data) + 1;
+      if (const void* p = std::memchr(data + at, stop, end - at))
+        end = size_t(static_cast<const char*>(p) - data);
+    }
+    piece_begin = begin, piece_end = end;
+    text = without_escapes({data + begin, end - begin}, plain);
+    ++piece;
+    past.reset();
+  }
+
+  static std::string_view without_escapes(std::string_view s, std::string& copy) {
+    if (s.empty() || !std::memchr(s.data(), '\x1b', s.size())) return s;
+    return copy = strip_ansi(s);
+  }
+
+  void look(uint32_t p) {
+    if (tried[p] == piece) return;
+    if (!full && enough(p) && (!tasting || ++tasted[p] > kTaste)) return;
+    tried[p] = piece;
+    ++lines_tried;
+    if (fits(p))
+      matched.push_back(p);
+    else
+      had_enough |= ++seen[p].tries == self.patterns_[p].enough_tries;
+  }
+
+  bool passes(const std::vector<uint32_t>& check) {
+    for (uint32_t w : check) {
+      auto& [word, when, there] = check_words[w];
+      if (when != piece) when = piece, there = has_word(text, word, true);
+      if (there) return true;
+    }
+    return false;
+  }
+
+  bool fits(uint32_t p) {
+    const LinePattern& x = *self.patterns_[p].pattern;
+    const bool known = !chosen && x.literals.size() == 1;  // it is what the scan found
+    for (const auto& l : x.literals)
+      if (!known && !has_word(text, l, x.ignore_case)) return false;
+    if (!checks[p].empty() && !passes(checks[p])) return false;
+    if (!x.regex || re2::RE2::PartialMatch(text, *x.regex)) return true;
+    if (!self.from_start_[p]) return false;
+    if (!past) past = past_prefix(text);
+    return past->size() < text.size() && re2::RE2::PartialMatch(*past, *x.regex);
   }
 
   static std::string_view following(const char* data, size_t size, size_t end) {
@@ -203,37 +218,84 @@ struct LogScan::Pass {
     return rest.substr(0, rest.find_first_of("\r\n"));
   }
 
-  void look(const char* data, size_t size, size_t at, uint32_t pattern) {
-    if (last_line[pattern] == line) return;
-    size_t begin = at > kWindow ? at - kWindow : 0, end = std::min(size, at + kWindow);
-    for (char stop : {'\n', '\r'}) {
-      if (const void* p = memrchr(data + begin, stop, at - begin))
-        begin = size_t(static_cast<const char*>(p) - data) + 1;
-      if (const void* p = std::memchr(data + at, stop, end - at))
-        end = size_t(static_cast<const char*>(p) - data);
+  /// Tells of the piece in hand, in the order in which the patterns' first words stand on it.
+  void report(const char* data, size_t size) {
+    if (matched.empty()) return;
+    line += count_newlines(counted, data + piece_begin);
+    counted = data + piece_begin;
+    const LogLine l{text, line, without_escapes(following(data, size, piece_end), plain_next), piece};
+    if (chosen && matched.size() > 1) {
+      std::vector<std::pair<size_t, uint32_t>> order;
+      for (uint32_t p : matched)
+        order.emplace_back(find_word(l.text, self.anchors_[p][0].text, self.anchors_[p][0].ignore_case), p);
+      std::sort(order.begin(), order.end());
+      for (size_t i = 0; i < order.size(); ++i) matched[i] = order[i].second;
     }
-    LogLine l{{data + begin, end - begin}, line, following(data, size, end)};
-    if (std::memchr(l.text.data(), '\x1b', l.text.size())) {
-      plain = strip_ansi(l.text);
-      l.text = plain;
+    for (uint32_t p : matched) {
+      if (last_line[p] == line) continue;  // a piece of the same line before it
+      had_enough |= ++seen[p].hits == self.patterns_[p].enough_hits;
+      last_line[p] = line;
+      hit(p, l);
     }
-    if (!l.next.empty() && std::memchr(l.next.data(), '\x1b', l.next.size()))
-      l.next = plain_next = strip_ansi(l.next);
-    if (!self.patterns_[pattern].pattern->matches_beside(self.anchors_[pattern], l.text)) {
-      ++tries[pattern];
-      return;
+    matched.clear();
+  }
+
+  /// Chooses the words of the patterns that made work anew, by how often they stand in `sample`.
+  void choose_words(std::string_view sample) {
+    if (self.patience_ < 0 || lines_tried + places / kPlacesALine < next_choice) return;
+    next_choice = 2 * (lines_tried + places / kPlacesALine);
+    if (self.patience_ == 0) next_choice = 0;
+    for (uint32_t p = 0; p < sets.size(); ++p) {
+      constexpr int64_t kWork = 32;
+      if (seen[p].tries - tries_then[p] >= (self.patience_ == 0 ? 0 : kWork) && !anchors.count(p))
+        anchors.emplace(p, Anchors(*self.patterns_[p].pattern));
+      tries_then[p] = seen[p].tries;
     }
-    ++hits[pattern];
-    last_line[pattern] = line;
-    hit(pattern, l);
+    count_words(sample);
+    const auto cost = [&](const LiteralScan::Literal& l) {
+      return counts[{l.text, l.ignore_case}] + 1e-6 * LiteralScan::commonness(l.text);
+    };
+    check_words.clear();
+    std::map<std::string, uint32_t> index;
+    for (auto& [p, a] : anchors) {
+      sets[p] = a.cheapest(cost);
+      checks[p].clear();
+      for (const auto& l : a.check(sets[p], cost)) {
+        auto [it, fresh] = index.emplace(l.text, uint32_t(check_words.size()));
+        if (fresh) check_words.push_back({l.text});
+        checks[p].push_back(it->second);
+      }
+    }
+    finder = build(sets, sample);
+    awake.assign(finder.patterns.size(), true);
+    had_enough = chosen = true;
+  }
+
+  /// The most that each word stood in any sample.
+  void count_words(std::string_view sample) {
+    std::map<std::pair<std::string, bool>, double> now;
+    AnchorSet long_words;
+    for (const auto& [p, a] : anchors) {
+      for (const auto& l : a.words())
+        if (now.emplace(std::make_pair(l.text, l.ignore_case), 0).second) long_words.push_back(l);
+      for (const auto& l : a.short_words())
+        if (l.text.size() < LiteralScan::kMinLength)
+          if (auto [it, fresh] = now.emplace(std::make_pair(l.text, true), 0); fresh)
+            it->second = double(occurrences(sample, l.text));
+    }
+    std::vector<double> n(long_words.size());
+    LiteralScan(long_words, sample).scan(sample.data(), sample.size(), [&](uint32_t w, size_t) { ++n[w]; });
+    for (size_t i = 0; i < n.size(); ++i) now[{long_words[i].text, long_words[i].ignore_case}] = n[i];
+    for (const auto& [word, times] : now) counts[word] = std::max(counts[word], times);
   }
 };
 
 Result<ScanNotes> LogScan::run(const ReadBlock& read, const Hit& hit) {
   Pass pass(*this, hit);
-  Buffer buffer;
+  TextBuffer buffer(2 * kBlock);
   bool first = true, end = false;
-  size_t skip = 0;  // begin of the buffer that was already reported (inside a long line)
+  bool escapes = false;  // in the buffer
+  size_t skip = 0;       // begin of the buffer that was already reported (inside a long line)
   Encoding encoding = Encoding::bytes;
   Utf16 decoder(false);
   while (!end) {
@@ -247,19 +309,22 @@ Result<ScanNotes> LogScan::run(const ReadBlock& read, const Hit& hit) {
     } while (first && !end && got < 256);
     pass.notes.bytes += int64_t(got);
     if (first) {
-      encoding = guess({fresh, got});
+      encoding = guess_encoding({fresh, got});
       decoder = Utf16(encoding == Encoding::utf16_be);
       pass.notes.utf16 = encoding != Encoding::bytes;
       first = false;
     }
     if (encoding == Encoding::bytes) {
-      if (!pass.notes.binary) pass.notes.binary = got > 0 && std::memchr(fresh, 0, got) != nullptr;
+      const Oddities odd = find_oddities(fresh, fresh + got);
+      pass.notes.binary |= odd.nul;
+      escapes |= odd.escape;
       buffer.added(got);
     } else {
       std::string text;
       decoder.decode(fresh, got, &text);
       std::memcpy(buffer.room(text.size()), text.data(), text.size());
       buffer.added(text.size());
+      escapes |= text.find('\x1b') != std::string::npos;
     }
     pass.choose_awake(end || got < kBlock);
     size_t whole = buffer.size();
@@ -277,8 +342,11 @@ Result<ScanNotes> LogScan::run(const ReadBlock& read, const Hit& hit) {
       continue;
     }
     if (whole == 0) continue;
-    pass.search(buffer.data(), whole, skip, whole);
+    const size_t plain = escapes && skip == 0 ? strip_ansi_lines(buffer.data(), whole) : whole;
+    pass.search(buffer.data(), plain, skip, plain);
+    pass.choose_words({buffer.data(), plain});
     buffer.drop_front(whole);
+    escapes = escapes && std::memchr(buffer.data(), '\x1b', buffer.size()) != nullptr;
     skip = 0;
   }
   pass.notes.lines = pass.line;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "doctor/anchors.h"
 #include "doctor/literal_scan.h"
 #include "doctor/problem.h"
 
@@ -23,6 +24,7 @@ struct LogLine {
       text;  ///< without line end and escape sequences; a window of at most 16 KiB of very long lines
   int64_t number = 0;     ///< 1-based
   std::string_view next;  ///< beginning of the following line; empty at the end of what has been read
+  int64_t serial = 0;     ///< the same for all hits on this text
 };
 
 struct ScanNotes {
@@ -32,16 +34,19 @@ struct ScanNotes {
   bool binary = false;  ///< NUL bytes in what is not UTF-16
 };
 
-/// A pattern to look for and how much of it is enough. When all patterns of a literal have had enough, the
-/// literal is looked at only in one block of 32 and in short (last) ones: counts are then lower bounds, and
-/// the place of the last occurrence may lag. A log that repeats itself a million times costs no more than one
-/// that does not.
+/// A pattern to look for and how much of it is enough. What has had enough is looked at only in one block of
+/// 32, a few lines of it, and in short (last) blocks: counts are then lower bounds, and the place of the last
+/// occurrence may lag. A log that repeats itself a million times costs no more than one that does not.
 struct ScanPattern {
   const LinePattern* pattern;  ///< outlives the scan
   int64_t enough_hits = 2048;
-  int64_t enough_tries = INT64_MAX;  ///< lines with the literal that the rest of the pattern refused
+  int64_t enough_tries =
+      INT64_MAX;  ///< lines with the words searched for that the rest of the pattern refused
 };
 
+/// Lines are found by literals. At first each pattern stands under the rarest of its own, by a guess; when
+/// that makes work, the words by which the patterns are found are chosen anew, by what the log at hand holds
+/// (anchors.h). A choice changes the work, never the lines that match.
 class LogScan {
  public:
   explicit LogScan(std::vector<ScanPattern> patterns);
@@ -50,12 +55,30 @@ class LogScan {
   using Hit = std::function<void(size_t pattern, const LogLine& line)>;
   Result<ScanNotes> run(const ReadBlock& read, const Hit& hit);
 
+  /// How often the words are chosen anew: after so much work, then after twice as much, and so on. In lines
+  /// tried; 0 chooses behind every block (for tests), a negative number never.
+  void set_patience(int64_t lines) { patience_ = lines; }
+
+  /// What a pattern cost in the last run, for those who write patterns.
+  struct Load {
+    int64_t hits = 0, tries = 0;  ///< lines that matched; lines that were tried in vain
+  };
+  const std::vector<Load>& loads() const { return loads_; }
+
  private:
   struct Pass;
+  /// The scanner and whose literal is whose.
+  struct Finder {
+    LiteralScan scan;
+    std::vector<std::vector<uint32_t>> patterns;  ///< of each literal
+  };
+  static Finder build(const std::vector<AnchorSet>& sets, std::string_view sample);
+
   std::vector<ScanPattern> patterns_;
-  LiteralScan scan_;
-  std::vector<std::vector<uint32_t>> by_literal_;  ///< literal -> patterns
-  std::vector<size_t> anchors_;                    ///< of each pattern
+  std::vector<bool> from_start_;    ///< the expression asks for the line's beginning
+  std::vector<AnchorSet> anchors_;  ///< of each pattern, to begin with
+  std::vector<Load> loads_;
+  int64_t patience_ = 16384;
 };
 
 /// A block reader over text in memory.

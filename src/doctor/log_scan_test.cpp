@@ -8,6 +8,7 @@ namespace {
 LinePattern pattern(std::vector<std::string> literals, const std::string& regex = {}) {
   LinePattern p;
   p.literals = std::move(literals);
+  p.regex_text = regex;
   std::string error;
   if (!regex.empty()) p.regex = compile_regex(regex, false, &error);
   EXPECT_EQ(error, "");
@@ -164,6 +165,32 @@ TEST(LogScan, EscapeSequencesAreTakenOutBeforeMatching) {
   auto p = pattern({"needle"}, "^ERROR: needle$");
   auto r = scan(p, "\x1b[31mERROR:\x1b[0m needle\x1b[K\n");
   EXPECT_EQ(r.hits.size(), 1u);
+}
+
+TEST(LogScan, EscapeSequencesInsideTheWordsAreNoHindrance) {
+  auto p = pattern({"the needle"}, "needle [0-9]+$");
+  std::string text;
+  for (int i = 1; i <= 5000; ++i) text += "the \x1b[1mneed\x1b[0mle " + std::to_string(i) + "\rprogress\n";
+  auto r = scan(p, text, 4096);
+  ASSERT_EQ(r.hits.size(), 5000u);
+  EXPECT_EQ(r.hits[4999], (std::pair<int64_t, std::string>(5000, "the needle 5000")));
+}
+
+TEST(LogScan, WhatALogIsFullOfIsNotWhatItIsSearchedFor) {
+  // Every line holds the literal; the expression's own word stands on one.
+  auto p = pattern({"connect"}, "(?i)(socket|sockets?)\\w* connect.* (no route to host|unreachable [0-9]+)");
+  std::string text;
+  for (int i = 0; i < 200000; ++i) text += "connect to peer " + std::to_string(i) + "\n";
+  LogScan s({{&p}});
+  const std::string all = text + "Socket connect: UNREACHABLE 7\n" + text;
+  int64_t line = 0;
+  ASSERT_TRUE(s.run(read_text(all), [&](size_t, const LogLine& l) { line = l.number; }));
+  EXPECT_EQ(line, 200001);
+  EXPECT_LT(s.loads()[0].tries, 50000);
+  s.set_patience(-1);
+  ASSERT_TRUE(s.run(read_text(all), [&](size_t, const LogLine& l) { line = l.number; }));
+  EXPECT_EQ(line, 200001);
+  EXPECT_EQ(s.loads()[0].tries, 400000);
 }
 
 TEST(LogScan, TheLineComesWithTheOneAfterIt) {

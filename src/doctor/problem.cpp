@@ -11,14 +11,23 @@
 
 namespace ep {
 
-bool LinePattern::matches_beside(size_t known, std::string_view line) const {
-  for (size_t i = 0; i < literals.size(); ++i)
-    if (i != known && !(ignore_case ? icontains(line, literals[i]) : contains(line, literals[i])))
-      return false;
+bool LinePattern::matches(std::string_view line) const {
+  for (const auto& l : literals)
+    if (!(ignore_case ? icontains(line, l) : contains(line, l))) return false;
   if (!regex || re2::RE2::PartialMatch(line, *regex)) return true;
-  if (!contains(regex_text, "^")) return false;
+  if (!asks_for_start(regex_text)) return false;
   const std::string_view plain = past_prefix(line);
   return plain.size() < line.size() && re2::RE2::PartialMatch(plain, *regex);
+}
+
+bool asks_for_start(std::string_view regex) {
+  bool class_begins = false;
+  for (size_t i = 0; i < regex.size(); ++i) {
+    if (regex[i] == '^' && !class_begins) return true;
+    class_begins = regex[i] == '[';
+    if (regex[i] == '\\') ++i;
+  }
+  return false;
 }
 
 size_t LinePattern::anchor() const {

@@ -28,9 +28,7 @@ struct LinePattern {
   std::shared_ptr<const re2::RE2> regex;  ///< null: literals decide
   bool ignore_case = false;
   /// Literals and expression on one line (without its newline).
-  bool matches(std::string_view line) const { return matches_beside(SIZE_MAX, line); }
-  /// The same when literal number `known` was already seen on the line.
-  bool matches_beside(size_t known, std::string_view line) const;
+  bool matches(std::string_view line) const;
   /// The literal a scanner should look for: the rarest of them.
   size_t anchor() const;
 };
@@ -105,6 +103,9 @@ struct Catalogue {
 Problem parse_problem(std::string_view toml, const std::string& name, std::vector<Error>& errors);
 /// Good files are loaded whatever the others hold; the caller shows `errors` and never drops them.
 Catalogue load_catalogue(const std::vector<DataFile>& files, std::vector<Error>& errors);
+/// Whether `^` stands in the expression as the beginning of the line (not in a class, not escaped): then a
+/// line is also tried without the prefix that a launcher or a logger put before it.
+bool asks_for_start(std::string_view regex);
 /// RE2 with our options (quiet, 8 MiB). `error` is left alone when it compiles.
 std::shared_ptr<const re2::RE2> compile_regex(const std::string& text, bool ignore_case, std::string* error);
 

@@ -193,7 +193,7 @@ class Collector {
     const Target& t = targets_[pattern];
     if (t.kind == Target::fact) {
       const FactPattern& row = fact_patterns()[t.index];
-      Evidence where{out_.names.back(), int(l.number), clean(l.text)};
+      Evidence where{out_.names.back(), int(l.number), cleaned(l)};
       read_text_fact(row, l.text, l.next, where, observed_);
       return;
     }
@@ -232,12 +232,31 @@ class Collector {
     ++into.count;
     into.last = {source_, l.number, std::nan("")};
     if (into.count > 1024) return;  // repetitions teach nothing new; their place and number are kept
-    const LineTag tag = line_tag(l.text);
+    const LineTag& tag = tag_of(l);
     if (!tag.who.empty() && into.who.size() < kWho) into.who.insert(tag.who);
     if (tag.rank >= 0 && tag.rank < 100000) out_.max_rank = std::max(out_.max_rank, tag.rank);
     if (!tag.host.empty() && out_.hosts.size() < 1024) out_.hosts.insert(tag.host);
     if (into.first.size() >= kFirst) return;
-    into.first.push_back({{source_, l.number, line_time(l.text)}, clean(l.text), tag.who});
+    into.first.push_back({{source_, l.number, line_time(l.text)}, cleaned(l), tag.who});
+  }
+
+  /// Several patterns match one line; what it says of itself is read once.
+  struct OfLine {
+    int source = -1;
+    int64_t serial = -1;
+    bool is(int s, const LogLine& l) {
+      const bool same = source == s && serial == l.serial;
+      source = s, serial = l.serial;
+      return same;
+    }
+  };
+  const LineTag& tag_of(const LogLine& l) {
+    if (!tagged_.is(source_, l)) tag_ = line_tag(l.text);
+    return tag_;
+  }
+  const std::string& cleaned(const LogLine& l) {
+    if (!cleaned_.is(source_, l)) clean_ = clean(l.text);
+    return clean_;
   }
 
   static std::string clean(std::string_view line) {
@@ -302,6 +321,9 @@ class Collector {
   std::vector<LinePattern> marks_;
   Sightings channels_;
   int source_ = 0;
+  OfLine tagged_, cleaned_;
+  LineTag tag_;
+  std::string clean_;
   std::string head_;
   size_t head_read_ = 0;
   int head_line_ = 0;
