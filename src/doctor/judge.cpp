@@ -123,8 +123,10 @@ void unmatched(const Case& c, Diagnosis* d) {
                        : l.soft_errors.count > 0 ? &l.soft_errors
                                                  : nullptr;
   const bool success_last = s && l.run_success.count > 0 && !earlier(l.run_success.last, s->last);
-  const bool guide = l.guide && !l.told;
-  if (!s || guide || (s == &l.soft_errors && (success_last || l.run_success.count > 0))) {
+  const bool guide = l.guide && !l.own;
+  const bool tested =
+      s && l.tests_failed.count == 0 && l.tests_passed.count > 0 && !earlier(l.tests_passed.last, s->last);
+  if (!s || guide || tested || (s == &l.soft_errors && (success_last || l.run_success.count > 0))) {
     d->healthy = true;
     return;
   }

@@ -81,6 +81,17 @@ TEST_F(JudgeTest, APageAboutWhatMayGoWrongIsNoReport) {
   EXPECT_EQ(kinds(look(page + "I did that and it still fails with the same words.\n")), "a.one");
 }
 
+TEST_F(JudgeTest, WhatTestsWantedIsNoTrouble) {
+  add(problem("a.one", signature("the broken thing")));
+  const std::string body =
+      "t.py::test_a PASSED\n--- Captured stderr ---\nTraceback (most recent call last):\nE: the broken "
+      "thing\n";
+  EXPECT_EQ(kinds(look(body + "===== 4 passed, 1 xfailed in 2.10s =====\n")), "");
+  EXPECT_EQ(kinds(look(body + "===== 1 failed, 4 passed in 2.10s =====\n")), "a.one");
+  EXPECT_EQ(kinds(look("===== 4 passed in 2.10s =====\n" + body)), "a.one");
+  EXPECT_EQ(kinds(look(body + "[  PASSED  ] 4 tests.\n[  FAILED  ] 1 test, listed below:\n")), "a.one");
+}
+
 TEST_F(JudgeTest, WhatIsNoTextIsNotJudged) {
   add(problem("a.one", signature("the broken thing")));
   std::string bytes;

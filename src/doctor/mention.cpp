@@ -101,7 +101,20 @@ std::vector<std::pair<size_t, size_t>> sentences(std::string_view outside) {
   return out;
 }
 
+/// Told as past and over. "Since then we get it again" is no history.
+bool history(std::string_view sentence) {
+  static const re2::RE2 kOver(
+      R"((?i)\b(?:went|gone|go(?:es)?) away\b|\b(?:disappeared|vanished|cured|history|historical\w*)\b|\b(?:was|were|got|been|is|are) (?:since |now |then |all |long |later )?(?:fixed|solved|resolved|mended|repaired|replaced|cured)\b|\bnever (?:came|come) back\b|\b(?:we|they|I|he|she|vendor|team) (?:\w+ )?(?:fixed|solved|resolved|repaired)\b|\b(?:solid|stable|quiet|clean|fine) (?:since|ever since|from then|after that)\b|\bsince then (?:it |all |everything )?(?:is |was |has been )?(?:solid|stable|quiet|clean|fine|nothing|no)\b)");
+  static const re2::RE2 kPast(
+      R"((?i)\b(?:back (?:in|when|then)|at (?:the|that) time|in the past|in those days|in the old (?:days|setup|image|cluster)|(?:days|weeks|months|years?) ago|last (?:month|year|spring|summer|autumn|fall|winter|quarter)|in (?:spring|summer|autumn|winter|(?:early |late )?(?:january|february|march|april|june|july|august|september|october|november|december)|20\d\d)|earlier this year|we (?:once|used to) (?:had|have|see|saw|get|got)|the (?:famous|dreaded|infamous|notorious))\b)");
+  static const re2::RE2 kAgain(
+      R"((?i)\b(?:again|still|came back|comes back|is back|now (?:we|I|it|all|they)|(?:but|and) now|today)\b)");
+  if (matches(sentence, kAgain)) return false;
+  return matches(sentence, kOver) || matches(sentence, kPast);
+}
+
 bool spoken_of(std::string_view sentence) {
+  if (history(sentence)) return true;
   static const re2::RE2 kSpokenOf(
       R"((?i)\bif (?:you|somebody|someone|anyone|anybody|one|people|users?|they|it (?:has|is|does)|there|nvshmem|nccl|a |the |this|that|not\b))"
       R"(|\b(?:you|one|they|people|somebody|someone|users?)(?:'d| would| will|'ll| may| might| can| could| should)\b)"
@@ -112,7 +125,7 @@ bool spoken_of(std::string_view sentence) {
       R"(|\b(?:wiki|docs?|documentation|manual|readme|runbook|faq|changelog|release notes?|issue tracker|thread|blog|article|paper|tutorial|guide)s? (?:says?|tells?|mentions?|claims?|lists?|describes?|has|warns?)\b)"
       R"(|\b(?:I|we|he|she|people) (?:just )?(?:read|remember|recall|heard|learn(?:ed|t))\b|\b(?:people|others|somebody|someone|some users?) (?:talk|say|report|mention|complain|had|have|hit)\w*\b|\bremember something\b)"
       R"(|\b(?:in|from) (?:(?:an)?other|old(?:er)?|earlier|previous|their) (?:issues?|threads?|tickets?|images?|releases?|versions?|teams?|clusters?)\b)"
-      R"(|\b(?:fixed|solved|resolved|gone|no longer|not any ?more|never (?:again|seen|saw|see|appears?)|(?:do|does|did|has|have) not (?:see|seen|appear|happen|occur|come|show)\w*|(?:don't|doesn't|didn't|haven't|hasn't) (?:see|seen|appear|happen|occur|come|had)\w*|harmless|can be ignored|safe(?:ly)? (?:to )?ignored?|ignore|expected|on purpose|deliberate\w*|used to (?:be|see|get|have|hit|happen|fail|print))\b)"
+      R"(|\b(?:no longer|not any ?more|never (?:again|seen|saw|see|appears?)|(?:do|does|did|has|have) not (?:see|seen|appear|happen|occur|come|show)\w*|(?:don't|doesn't|didn't|haven't|hasn't) (?:see|seen|appear|happen|occur|come|had)\w*|harmless|can be ignored|safe(?:ly)? (?:to )?ignored?|ignore|expected|on purpose|deliberate\w*|used to (?:be|see|get|have|hit|happen|fail|print))\b)"
       R"(|\b(?:formerly|back then|that (?:day|week|month)|incident|post-?mortem|root cause was|mentioned|impression)\b)"
       R"(|\b(?:many|most|several|some|other) (?:people|users?|teams?|folks)\b|\bwould (?:\S+ ){0,8}(?:give|cause|lead|end|result|produce|mean)\b)"
       R"(|\bwithout (?:any |a |the |ever )*_|\bno (?:more |such |single )*_)");
@@ -122,7 +135,7 @@ bool spoken_of(std::string_view sentence) {
 /// Somebody speaks: programs rarely say I or we, and tell nobody what people saw.
 bool personal(std::string_view sentence) {
   static const re2::RE2 kPersonal(
-      R"((?i)\b(?:I|we|our|my|you'd|you'll|people|somebody|someone|anybody|anyone|others|wiki|runbook|team|colleagues?|thread|folks|incident|root cause|post-?mortem)\b|\bif you\b|\byou (?:get|see|would|will|may|might|can|could)\b)");
+      R"((?i)\b(?:I|we|our|my|you'd|you'll|people|somebody|someone|anybody|anyone|others|wiki|runbook|team|colleagues?|thread|folks|(?:went|gone) away|famous|dreaded|infamous|spring|summer|autumn|winter|incident|root cause|post-?mortem)\b|\bif you\b|\byou (?:get|see|would|will|may|might|can|could)\b)");
   return matches(sentence, kPersonal);
 }
 
@@ -162,6 +175,11 @@ bool told(std::string_view sentence) {
 
 }  // namespace
 
+bool prose_line(std::string_view line) {
+  line = line.substr(0, kMost);
+  return reads_like_prose(line) && !program_prefix(without_quotes(line));
+}
+
 bool harmless(std::string_view line) {
   static const re2::RE2 kHarmless(
       R"(-- (?:Performing Test|Looking for|Could NOT find|Check)|module verification failed: signature)"
@@ -177,6 +195,12 @@ bool guide_title(std::string_view line) {
   return matches(line.substr(0, 200), kTitle);
 }
 
+bool tells_own_trouble(std::string_view line) {
+  static const re2::RE2 kOwn(
+      R"((?i)\b(?:I|we|my|our|us|me|I'm|we're|I've|we've)\b|\bany (?:idea|help|hint|suggestion|clue)|\bplease help|\b(?:not sure|no idea) (?:what|why|how)\b|\bthanks\b)");
+  return matches(line.substr(0, kMost), kOwn) && tells_trouble(line);
+}
+
 bool tells_trouble(std::string_view line) {
   static const re2::RE2 kQuestion(R"(^\W*Q\d*[:.)])");
   line = line.substr(0, kMost);
@@ -188,6 +212,54 @@ bool tells_trouble(std::string_view line) {
     if (reads_like_prose(one) && told(one) && !spoken_of(one)) return true;
   }
   return false;
+}
+
+void Reading::line(std::string_view text, int64_t number) {
+  static const re2::RE2 kModal(
+      R"((?i)\b(?:you|one|users?|it|this|they|system|command|output|log|dmesg|kernel|tool)\b.{0,40}\b(?:may|might|could|would|can|should|will)\b.{0,80}:\s*$|\b(?:may|might|could|would|should) (?:see|get|find|show|print|report|appear|fail|look|display)\b.{0,80}:\s*$)");
+  static const re2::RE2 kLike(
+      R"((?i)\b(?:similar to|such as|for example|for instance|an example of|e\.g\.|typical(?:ly)?|sample)\b.{0,60}:\s*$|\bexamples?:\s*$)");
+  static const re2::RE2 kAdvice(
+      R"((?i)\b(?:you|your|must|should|see also|refer to|note that|make sure|ensure|by default|recommended|supported|required|can be)\b)");
+  const std::string_view plain = trim(text.substr(0, kMost));
+  if (lines_ < 5 && guide_title(plain)) title_ = true;
+  const bool fence = starts_with(plain, "```") || starts_with(plain, "~~~");
+  if (open_) {
+    Example& now = examples_.back();
+    const bool begun = now.to >= now.from;
+    const bool ends = fence ? fence_ : fence_ ? false : plain.empty() ? begun : begun && prose_line(plain);
+    if (fence && !fence_)
+      fence_ = true;
+    else if (ends || number - now.from > 60)
+      open_ = fence_ = false;
+    else if (!plain.empty())
+      now.to = number;
+  }
+  if (plain.empty()) return;
+  ++lines_;
+  const bool prose = prose_line(plain);
+  prose_ += prose;
+  const bool mine = tells_own_trouble(plain);
+  told_ = told_ || mine || tells_trouble(plain);
+  own_ = own_ || mine;
+  if (prose) advice_ += matches(plain, kAdvice) || spoken_of(plain);
+  if (open_ || mine || !ends_with(plain, ":")) return;
+  const std::string outside = without_quotes(plain);
+  if (program_prefix(outside)) return;
+  const bool modal = matches(outside, kModal);
+  if (!modal && !matches(outside, kLike)) return;
+  examples_.push_back({number + 1, number, modal ? Voice::mentioned : Voice::quoted});
+  open_ = true;
+}
+
+Voice Reading::shown_as(int64_t number) const {
+  for (const Example& e : examples_)
+    if (number >= e.from && number <= e.to) return e.voice;
+  return Voice::machine;
+}
+
+bool Reading::page() const {
+  return title_ || (!own_ && prose_ >= 4 && prose_ * 2 >= lines_ && advice_ >= 2);
 }
 
 Voice voice(std::string_view line, const LinePattern& pattern) {

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "base/text.h"
+
 namespace ep {
 namespace {
 
@@ -78,6 +80,47 @@ TEST(Mention, WhatIsOnlySpokenOfDoesNot) {
        "ibv_dealloc_pd failed"},
   };
   for (const auto& [line, literal] : kLines) EXPECT_EQ(voice(line, of(literal)), Voice::mentioned) << line;
+}
+
+TEST(Mention, WhatIsOverIsHistoryUnlessItCameBack) {
+  EXPECT_EQ(voice("Last winter we had the dreaded `timeout (dispatch CPU)` each week; it went away with the "
+                  "new image.",
+                  of("timeout (dispatch CPU)")),
+            Voice::mentioned);
+  EXPECT_EQ(voice("It was fixed in May, but now we get `timeout (dispatch CPU)` again on both of our racks.",
+                  of("timeout (dispatch CPU)")),
+            Voice::told);
+}
+
+Reading read(std::string_view text) {
+  Reading r;
+  int64_t number = 0;
+  for (std::string_view line : lines(text)) r.line(line, ++number);
+  return r;
+}
+
+TEST(Reading, ExamplesAreTheLinesBehindTheSentenceThatShowsThem) {
+  const Reading r = read(
+      "When the peer is gone you may see a message like the following:\n\n  status=12 vendor err 129\n"
+      "  status=5\n\nRuntimeError: real\n");
+  EXPECT_EQ(r.shown_as(1), Voice::machine);
+  EXPECT_EQ(r.shown_as(3), Voice::mentioned);
+  EXPECT_EQ(r.shown_as(4), Voice::mentioned);
+  EXPECT_EQ(r.shown_as(6), Voice::machine);
+  EXPECT_EQ(read("Each of my ranks prints lines similar to this:\n\n status=12\n").shown_as(3),
+            Voice::machine);
+  EXPECT_EQ(read("A typical log for example:\n```\na\n\nb\n```\nc\n").shown_as(5), Voice::quoted);
+  EXPECT_EQ(read("A typical log for example:\n```\na\n\nb\n```\nc\n").shown_as(7), Voice::machine);
+}
+
+TEST(Reading, APageSpeaksToItsReaderAndHasNoTroubleOfItsOwn) {
+  const std::string page =
+      "The module must be loaded before the container is started.\n"
+      "You should look at the kernel log if it is not there.\n"
+      "It is part of the driver and of no other package.\nSee also the page about the network.\n";
+  EXPECT_TRUE(read(page).page());
+  EXPECT_FALSE(read(page + "I did all of that and my pods still crash with the same error.\n").page());
+  EXPECT_FALSE(read("a:1:1 [0] NCCL INFO x\nb:1:1 [0] NCCL INFO y\n" + page.substr(0, 60) + "\n").page());
 }
 
 TEST(Mention, AQuoteThatSaysNeitherWaitsForTheRest) {

@@ -16,7 +16,6 @@ namespace ep {
 namespace {
 
 constexpr size_t kFirst = 8, kWho = 64, kText = 400, kPlaces = 1024;
-constexpr int kTitleLines = 5;
 constexpr int64_t kSpoken = 64;  // nobody speaks of one thing more often: further lines are a program's
 constexpr size_t kHeadBytes = 256 << 10;  // where people describe their machine; logs follow
 
@@ -149,6 +148,15 @@ class Collector {
     for (const char* t : kAlive) add_mark(t, &out_.alive);
     for (const char* t : kBuildSuccess) add_mark(t, &out_.build_success);
     add_mark("via NET/", &channels_);
+    add_mark_regex(" passed", R"(\b\d+ passed\b.* in \d[\d.]*s|^\s*All \d+ tests? passed)",
+                   &out_.tests_passed);
+    add_mark_regex("[  PASSED  ]", R"(\[  PASSED  \] \d+ tests?)", &out_.tests_passed);
+    add_mark_regex("% tests passed", R"(\b100% tests passed)", &out_.tests_passed);
+    add_mark_regex("OK (expected failures=", "", &out_.tests_passed);
+    add_mark_regex(" failed", R"(\b[1-9]\d* (?:failed|errors?)\b.* in \d[\d.]*s|\b[1-9]\d* tests? failed)",
+                   &out_.tests_failed);
+    add_mark_regex("[  FAILED  ]", "", &out_.tests_failed);
+    add_mark_regex("FAILED (failures=", "", &out_.tests_failed);
   }
 
   void run(std::vector<LogInput>& logs) {
@@ -158,6 +166,7 @@ class Collector {
       out_.names.push_back(log.name);
       head_.clear();
       looked_ = {};
+      reading_ = {};
       head_read_ = 0;
       head_line_ = 0;
       auto read = [&](char* into, size_t most) -> Result<size_t> {
@@ -166,6 +175,9 @@ class Collector {
         return n;
       };
       auto notes = scan.run(read, [&](size_t p, const LogLine& l) { hit(p, l); });
+      out_.told = out_.told || reading_.told();
+      out_.own = out_.own || reading_.own();
+      out_.guide = (source_ == 0 || out_.guide) && reading_.page();  // beside a log, a page is only read
       out_.unreadable.push_back(looked_.verdict(notes && notes->utf16));
       if (notes) {
         out_.notes.push_back(*notes);
@@ -189,6 +201,13 @@ class Collector {
     add(&marks_.back(), {Target::mark, 0, 0, into});
   }
 
+  void add_mark_regex(const char* text, const char* regex, Sightings* into) {
+    marks_.push_back(literal_pattern(text));
+    std::string error;
+    if (*regex) marks_.back().regex = compile_regex(regex, false, &error);
+    add(&marks_.back(), {Target::mark, 0, 0, into});
+  }
+
   void hit(size_t pattern, const LogLine& l) {
     const Target& t = targets_[pattern];
     if (t.kind == Target::fact) {
@@ -203,7 +222,10 @@ class Collector {
     Sightings& into = t.kind == Target::mark      ? *t.mark_into
                       : t.kind == Target::against ? out_.problems[t.problem].against[t.index]
                                                   : out_.problems[t.problem].signatures[t.index];
-    const Voice heard = into.count < kSpoken ? voice(l.text, *patterns_[pattern].pattern) : Voice::machine;
+    const Voice shown = reading_.shown_as(l.number);
+    const Voice heard = into.count >= kSpoken     ? Voice::machine
+                        : shown != Voice::machine ? shown
+                                                  : voice(l.text, *patterns_[pattern].pattern);
     if (heard == Voice::mentioned || (heard == Voice::quoted && t.kind == Target::mark)) {
       if (!into.mention.known()) into.mention = {source_, l.number, std::nan("")};
       return;
@@ -304,8 +326,7 @@ class Collector {
       ++head_line_;
       line = line.substr(0, 2048);
       if (contains(line, "\x1b")) line = plain = strip_ansi(line);
-      out_.told = out_.told || tells_trouble(line);
-      if (head_line_ <= kTitleLines) out_.guide = out_.guide || guide_title(line);
+      reading_.line(line, head_line_);
       for (const FactPattern& row : fact_patterns())
         if (row.pattern.literals.empty() && re2::RE2::PartialMatch(line, *row.pattern.regex))
           read_text_fact(row, line, {}, {out_.names.back(), head_line_, clean(line)}, observed_);
@@ -328,6 +349,7 @@ class Collector {
   size_t head_read_ = 0;
   int head_line_ = 0;
   TextLook looked_;
+  Reading reading_;
 };
 
 }  // namespace

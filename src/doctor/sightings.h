@@ -59,12 +59,14 @@ struct LogEvidence {
   };
   std::vector<OfProblem> problems;  ///< as in the catalogue
   Sightings hard_errors, soft_errors, run_success, alive, build_success;
-  bool guide = false;  ///< its title says: a page about what may go wrong; see mention.h
-  bool told = false;   ///< a person tells of trouble ("we get ..."); see mention.h
+  Sightings tests_passed, tests_failed;  ///< summaries of test runners
+  bool guide = false;                    ///< a page about what may go wrong, no report; see mention.h
+  bool told = false;                     ///< a person tells of trouble ("we get ..."); see mention.h
+  bool own = false;                      ///< ... of his own
   /// Something went wrong here, so what prose quotes is meant: told, an error that a program printed, or so
   /// short a text that it is a question about its own words.
   bool trouble() const {
-    if (guide) return told;
+    if (guide) return own;
     int64_t lines = 0;
     for (const ScanNotes& n : notes) lines += n.lines;
     return told || hard_errors.count > 0 || lines <= 2;
