@@ -168,7 +168,10 @@ std::string plan_words(const Shape& s, const DeviceLimits& limits, int max_ctas,
   if (std::string wrong = set_blocks(s, max_ctas, wish, t); !wrong.empty()) return wrong;
   t.warps = std::clamp(wish.warps > 0 ? wish.warps : 8, 1, kWordsWarps - 1);
   t.adders = std::clamp(wish.adders > 0 ? wish.adders : 16, 1, kWordsWarps - t.warps);
-  t.push_ctas = std::clamp(wish.push_ctas, 0, t.ctas - 1);
+  // 12 to 24 multiprocessors fill the link with pushes (H200); in blocks that also add they hold up the
+  // loads. Of few, the adding ones need most.
+  const int enough = std::min(std::max(16, t.ctas / 8), t.ctas * 3 / 8);
+  t.push_ctas = std::clamp(wish.push_ctas < 0 ? enough : wish.push_ctas, 0, t.ctas - 1);
   t.table_tokens = std::max(1, divide_up(most_tokens(s), t.ctas - t.push_ctas));
   t.seg_bytes = kWordsPushBytes;
   t.segs = divide_up(static_cast<int>(s.combine_row_bytes()), t.seg_bytes);

@@ -104,7 +104,7 @@ const std::vector<Option>& table() {
        list(&Options::ahead)},
       {"--own", "N[,N]", "dispatch: warps that copy the rank's own rows (0: those that move the others)",
        list(&Options::own)},
-      {"--combine", "auto|stream|pull|plain|words", "how combine moves rows (auto: stream for many tokens)",
+      {"--combine", "auto|stream|pull|plain|words", "how combine moves rows (auto: words for many tokens)",
        [](Options& o, const std::string& v) {
          o.combine = v == "stream"  ? CombineMode::kStream
                      : v == "pull"  ? CombineMode::kPull
@@ -117,7 +117,7 @@ const std::vector<Option>& table() {
       {"--combine-stages", "N[,N]", "combine: pieces in flight per warp", list(&Options::combine_stages)},
       {"--adders", "N[,N]", "streamed combine: warps that add", list(&Options::adders)},
       {"--push-sms", "N[,N]",
-       "combine by words: multiprocessors that only push, the others add (0: all do both)",
+       "combine by words: multiprocessors that only push, the others add (16; 0: all do both)",
        list(&Options::push_sms)},
       {"--combine-seg", "N[,N]", "combine: bytes of a piece", list(&Options::combine_seg)},
       {"--warm", nullptr, "leave the cache as it is between iterations",

@@ -81,9 +81,10 @@ Region words_region(const Shape& s, const Region& flags) {
           s.capacity() * s.combine_row_bytes()};
 }
 
-/// From so many tokens and multiprocessors on a stream is faster than a pull (measured, PERFORMANCE.md): its
-/// flags cost some microseconds at the end, and each of its blocks stands still while it raises them.
-constexpr int kStreamTokens = 2048, kStreamCtas = 64;
+/// From so many tokens (words: of all ranks together) and multiprocessors on pushing is faster than pulling
+/// (measured with 2 and 4 GPUs, PERFORMANCE.md steps 12 and 15): stores are faster than loads on the link. A
+/// stream has its flags to pay besides.
+constexpr int kWordsTokens = 512, kWordsCtas = 32, kStreamTokens = 2048, kStreamCtas = 64;
 }  // namespace
 
 size_t Rank::arena_bytes(const Shape& shape) {
@@ -229,8 +230,13 @@ void Rank::dispatch(bool cached, uint64_t* stamps) {
 
 CombineMode Rank::resolve(CombineMode mode) const {
   const bool can_stream = setup_.path == Path::kBulk && group_.size() > 1 && stream_tile_.ctas > 0;
-  const bool pays = shape_.max_tokens >= kStreamTokens && stream_tile_.ctas >= kStreamCtas;
-  if (mode == CombineMode::kAuto) return can_stream && pays ? CombineMode::kStream : CombineMode::kPull;
+  if (mode == CombineMode::kAuto) {
+    const int tokens = shape_.max_tokens;
+    if (!can_stream) return CombineMode::kPull;
+    if (tokens * group_.size() >= kWordsTokens && words_tile_.ctas >= kWordsCtas) return CombineMode::kWords;
+    return tokens >= kStreamTokens && stream_tile_.ctas >= kStreamCtas ? CombineMode::kStream
+                                                                       : CombineMode::kPull;
+  }
   if (mode == CombineMode::kStream && !can_stream) return CombineMode::kPull;
   if (mode == CombineMode::kWords && (group_.size() < 2 || words_tile_.ctas == 0)) return CombineMode::kPull;
   return mode;

@@ -47,7 +47,7 @@ struct RankSetup {
   size_t local_bytes = 0;
 };
 
-/// kAuto: stream for many tokens, pull for few (see kStreamTokens in rank.cpp).
+/// kAuto: words for many tokens, pull for few (see kWordsTokens in rank.cpp).
 enum class CombineMode { kAuto, kStream, kPull, kPullPlain, kWords };
 
 class Rank {
