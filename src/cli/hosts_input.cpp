@@ -1,6 +1,8 @@
 // See hosts_input.h.
 #include "cli/hosts_input.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <thread>
@@ -35,7 +37,8 @@ Result<> add_host(const std::string& source, bool many, std::vector<Facts>& out)
 
 }  // namespace
 
-Result<std::vector<Facts>> read_hosts(const std::string& from, const std::vector<std::string>& more) {
+Result<std::vector<Facts>> read_hosts(const std::string& from, const std::vector<std::string>& more,
+                                      const Wanted& wanted) {
   set_probe_interrupt(&interrupted());
   std::vector<std::string> sources = more;
   if (!from.empty() || more.empty()) sources.insert(sources.begin(), from);
@@ -56,7 +59,22 @@ Result<std::vector<Facts>> read_hosts(const std::string& from, const std::vector
   std::vector<Facts> out;
   for (size_t i = 0; i < sources.size(); ++i) {
     if (!results[i]) return tl::unexpected(results[i].error());
-    for (auto& f : parts[i]) out.push_back(std::move(f));
+    bool any = !wanted.test;
+    for (auto& f : parts[i]) {
+      if (wanted.test && !wanted.test(f)) {
+        if (wanted.left_out) wanted.left_out->push_back(f.host_name);
+        continue;
+      }
+      any = true;
+      out.push_back(std::move(f));
+    }
+    if (!any)
+      return fail(ErrorKind::unsupported, "no GPU, no NIC and no link is shown here",
+                  sources[i] == "-" ? "standard input" : sources[i],
+                  fmt::format("{} parts were read; outputs of nvidia-smi topo -m, ibstat, show_gids and "
+                              "others would show them",
+                              parts[i].size()),
+                  "nvidia-smi topo -m");
   }
   return out;
 }

@@ -1,7 +1,7 @@
 // `topology`: what the link structure of a host, a snapshot or a paste means for EP.
 #include "facts/topology.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <fstream>
 
@@ -59,7 +59,8 @@ class TopologyCommand : public Command {
   }
 
   int run(Context& c) override {
-    auto facts = read_hosts(c.from, more_);
+    std::vector<std::string> left_out;
+    auto facts = read_hosts(c.from, more_, Wanted{shows_topology, &left_out});
     if (!facts) return c.report(facts.error());
     std::vector<Topology> hosts;
     for (const auto& f : *facts) hosts.push_back(read_topology(f));
@@ -67,6 +68,10 @@ class TopologyCommand : public Command {
     if (!svg_.empty())
       if (auto ok = write_svg(hosts[0], c.lang); !ok) return c.report(ok.error());
     auto shared = compare_hosts(hosts, *facts);
+    if (!left_out.empty())
+      c.note(fmt::format("{}: {}",
+                         c.tr({"left out, nothing of a topology in them", "已略去（其中没有拓扑内容）"}),
+                         fmt::join(left_out, ", ")));
     Verdict v = topology_verdict(shared);
     for (const auto& t : hosts) v = worst(v, t.verdict);
     TopologyTextOptions options{verbose_};
@@ -75,9 +80,9 @@ class TopologyCommand : public Command {
     } else {
       c.out(hosts.size() == 1 ? topology_text(hosts[0], c.look(), options)
                               : topology_hosts_text(hosts, shared, c.look(), options));
-      next(c, hosts[0], v);
+      next(c, hosts, v);
     }
-    return v == Verdict::fail ? 1 : 0;
+    return v == Verdict::fail ? 1 : v == Verdict::unknown ? 3 : 0;
   }
 
  private:
@@ -91,7 +96,16 @@ class TopologyCommand : public Command {
     return {};
   }
 
-  void next(Context& c, const Topology& t, Verdict v) {
+  void next(Context& c, const std::vector<Topology>& hosts, Verdict v) {
+    const Topology& t = hosts[0];
+    if (v == Verdict::unknown) {
+      for (const auto& host : hosts)
+        if (!host.missing.empty()) {
+          c.next(host.missing[0].command, {"run it there, add its output to the text and ask again",
+                                           "在该主机上运行，把输出加入文本后重试"});
+          return;
+        }
+    }
     // The worst finding knows its own next command; the doctor is for those that name none.
     const Finding* first = nullptr;
     for (const auto& f : t.findings)

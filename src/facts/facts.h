@@ -289,6 +289,8 @@ struct PasteFacts {
   bool static_xml = false;        ///< an NCCL topology file written by hand: distances are groups, not hops
   bool verbs_list_complete = false;  ///< ibv_devinfo or ibstat listed all devices that this user can open
   std::vector<std::string> verbs_listed;
+  Fact<bool> verbs_nodes;          ///< /dev/infiniband/uverbs* was listed (true), or shown to be missing
+  int num_verbs_nodes = 0;         ///< how many were listed
   bool gid_list_complete = false;  ///< show_gids ran to its closing line
   bool labels_guessed = false;     ///< no legend: names were joined to labels by order
 };

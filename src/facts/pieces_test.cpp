@@ -89,6 +89,11 @@ const Sample kSamples[] = {
     {"environment", "export NCCL_IB_HCA==mlx5_0\nNVSHMEM_IB_GID_INDEX=3\n"},
     {"ofed_info", "OFED-internal-25.10-1.7.1:\n"},
     {"log", "modprobe: ERROR: could not insert 'nvidia_peermem': Invalid argument\n"},
+    {"device-nodes", "rdma_cm  uverbs0  uverbs1\n"},
+    {"service-state",
+     "\u25cf nvidia-imex.service - NVIDIA IMEX service\n     Loaded: loaded "
+     "(/usr/lib/systemd/system/nvidia-imex.service; "
+     "enabled)\n     Active: inactive (dead)\n"},
     {"rdma-names", "mlx5_0\nmlx5_1\n"},
     {"collect_env",
      "Collecting environment information...\nPyTorch version: 2.9.1+cu129\nCUDA used to build PyTorch: 12.9\n"

@@ -50,7 +50,9 @@ constexpr TextRow kTextReaders[] = {{"nvidia-smi-query", read_nvidia_smi_query},
                                     {"nvidia-params", read_driver_params},
                                     {"pci-numa", read_pci_numa},
                                     {"log", read_log_lines},
-                                    {"environment", read_environment}};
+                                    {"environment", read_environment},
+                                    {"device-nodes", read_device_nodes},
+                                    {"service-state", read_service_state}};
 struct TreeRow {
   const char* kind;
   TreeReader read;

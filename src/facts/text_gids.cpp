@@ -67,15 +67,22 @@ RdmaText parse_show_gids(std::string_view text) {
   RdmaText out;
   out.complete = false;
   bool end = false;
+  size_t rows = 0, told = 0;  // the closing line counts what it printed
   for (std::string_view raw : lines(text)) {
     std::string line = clean_pasted_line(raw);
-    end |= contains(line, "n_gids_found");
+    if (size_t at = line.find("n_gids_found"); at != line.npos) {
+      end = true;
+      if (size_t eq = line.find('=', at); eq != line.npos)
+        told += size_t(
+            std::max(0LL, (long long)parse_int(trim(std::string_view(line).substr(eq + 1))).value_or(0)));
+    }
     auto t = split_ws(line);
     if (t.size() < 4) continue;
     auto number = parse_int(t[1]), index = parse_int(t[2]);
     if (!number || !index || *number < 1 || *number > 255 || *index < 0 || *index > 4095) continue;
     std::string gid = full_gid(t[3]);
     if (gid.empty()) continue;
+    ++rows;
     std::string_view type, netdev;
     for (size_t i = 4; i < t.size(); ++i) {
       if (lower(t[i]) == "v1" || lower(t[i]) == "v2")
@@ -94,7 +101,7 @@ RdmaText parse_show_gids(std::string_view text) {
       d.netdevs.push_back(std::string(netdev));
     out.has_gids = true;
   }
-  out.complete = end;
+  out.complete = end && told <= rows;
   if (out.has_gids && !end) {
     Finding f;
     f.code = "gid_list_open";

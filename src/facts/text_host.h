@@ -33,6 +33,11 @@ void read_log_lines(std::string_view text, const std::string& source, Facts& fac
 /// NAME=value and `export NAME=value` lines.
 void read_environment(std::string_view text, const std::string& source, Facts& facts);
 
+/// Listings of /dev/infiniband and /dev/nvidia-caps-imex-channels; verbs tools that find no device.
+void read_device_nodes(std::string_view text, const std::string& source, Facts& facts);
+/// `systemctl is-active` and `systemctl status` of nvidia-imex, behind a first line "$ COMMAND".
+void read_service_state(std::string_view text, const std::string& source, Facts& facts);
+
 /// "PeerMappingOverride=0x1;Other=2" -> numbers; quotes and blanks are allowed.
 std::map<std::string, long long> parse_registry_dwords(std::string_view text);
 

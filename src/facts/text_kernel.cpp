@@ -42,7 +42,10 @@ void read_driver_params(std::string_view text, const std::string& source, Facts&
     size_t colon = line.find(':');
     if (colon == std::string::npos) continue;
     std::string key(trim(std::string_view(line).substr(0, colon)));
-    std::string value = replace_all(std::string(trim(std::string_view(line).substr(colon + 1))), "\"", "");
+    const std::string_view shown = trim(std::string_view(line).substr(colon + 1));
+    // Cut within the line: an open quote, or nothing at all.
+    if (shown.empty() || (shown[0] == '"' && (shown.size() < 2 || shown.back() != '"'))) continue;
+    std::string value = replace_all(std::string(shown), "\"", "");
     if (key.empty() || key.size() > 64 ||
         !std::all_of(key.begin(), key.end(), [](unsigned char c) { return std::isalnum(c); }))
       continue;

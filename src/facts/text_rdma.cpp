@@ -16,11 +16,24 @@ namespace ep {
 
 using namespace rdma_text;
 
+namespace {
+
+// The last device lacks what all others have: the listing was cut within it, and more may have followed.
+bool cut_in_last(const RdmaText& t) {
+  auto whole = [](const RdmaDevice& d) {
+    return std::any_of(d.ports.begin(), d.ports.end(), [](const RdmaPort& p) { return p.link_layer.ok(); });
+  };
+  return t.devices.size() > 1 && !whole(t.devices.back()) && whole(t.devices.front());
+}
+
+}  // namespace
+
 RdmaText parse_ibv_devinfo(std::string_view text) {
   constexpr const char* kWhere = "ibv_devinfo";
   RdmaText out;
   RdmaDevice* d = nullptr;
   RdmaPort* p = nullptr;
+  LostPorts lost;
   std::string key, value;
   for (std::string_view raw : lines(text)) {
     std::string line = clean_pasted_line(raw);
@@ -39,14 +52,17 @@ RdmaText parse_ibv_devinfo(std::string_view text) {
       continue;
     }
     if (!key_value(line, key, value)) continue;
+    if (d && (key == "state" || key == "phys_state" || key == "link_layer")) p = lost.of(*d, p, key);
     if (key == "hca_id") {
       if (value.empty()) continue;
       d = &device(out, value);
       p = nullptr;
+      lost.next_device();
     } else if (!d) {
       continue;
     } else if (key == "port") {
       auto n = parse_int(value);
+      lost.port_line();
       if (n && *n > 0 && *n < 256) p = &port(*d, int(*n));
     } else if (key == "fw_ver") {
       d->firmware = known(value, kWhere);
@@ -77,7 +93,7 @@ RdmaText parse_ibv_devinfo(std::string_view text) {
       if (auto n = parse_int(value)) p->lid = known(int(*n), kWhere);
     }
   }
-  out.complete = out.devices.size() > 1;  // `-d NAME` lists one
+  out.complete = out.devices.size() > 1 && !cut_in_last(out);  // `-d NAME` lists one
   return out;
 }
 
@@ -86,6 +102,8 @@ RdmaText parse_ibstat(std::string_view text) {
   RdmaText out;
   RdmaDevice* d = nullptr;
   RdmaPort* p = nullptr;
+  LostPorts lost;
+  bool merged = false;  // a line "CA '...'" was lost: two devices in one
   std::string key, value;
   for (std::string_view raw : lines(text)) {
     std::string line = clean_pasted_line(raw);
@@ -107,13 +125,19 @@ RdmaText parse_ibstat(std::string_view text) {
       if (name.empty()) continue;
       d = &device(out, name);
       p = nullptr;
+      lost.next_device();
+      d->hca_type = {};  // listed again: a new reading, not two devices in one
       continue;
     }
     if (!d || !key_value(line, key, value)) continue;
+    if (key == "state" || key == "physical state" || key == "rate" || key == "link layer")
+      p = lost.of(*d, p, key);
     if (starts_with(key, "port ") && value.empty()) {
       auto n = parse_int(trim(std::string_view(key).substr(5)));
+      lost.port_line();
       if (n && *n > 0 && *n < 256) p = &port(*d, int(*n));
     } else if (key == "ca type") {
+      merged |= d->hca_type.ok() && d->hca_type.where == kWhere;
       d->hca_type = known(value, kWhere);
       if (is_vf_part(value)) d->is_vf = known(true, kWhere);
     } else if (key == "firmware version") {
@@ -132,7 +156,7 @@ RdmaText parse_ibstat(std::string_view text) {
       if (auto n = parse_int(value)) p->lid = known(int(*n), kWhere);
     }
   }
-  if (out.devices.size() < 2) out.complete = false;
+  if (out.devices.size() < 2 || merged || cut_in_last(out)) out.complete = false;
   return out;
 }
 

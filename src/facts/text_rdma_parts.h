@@ -37,6 +37,26 @@ inline RdmaPort& port(RdmaDevice& d, int number) {
   return d.ports.back();
 }
 
+/// Ports of a listing whose lines "port N:" a filter took away (`ibstat | grep -E "CA|State|Rate"`): a key
+/// that comes again in one device begins its next port.
+class LostPorts {
+ public:
+  void next_device() { *this = {}; }
+  void port_line() { lost_ = false; }
+  RdmaPort* of(RdmaDevice& d, RdmaPort* now, const std::string& key) {
+    if (now && !(lost_ && key == first_)) return now;
+    if (next_ > 255) return now;
+    lost_ = true;
+    first_ = key;
+    return &port(d, next_++);
+  }
+
+ private:
+  bool lost_ = false;
+  int next_ = 1;
+  std::string first_;
+};
+
 // "key:   value" with the key in lower case; false when there is no colon.
 inline bool key_value(std::string_view line, std::string& key, std::string& value) {
   size_t colon = line.find(':');

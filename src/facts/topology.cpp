@@ -128,7 +128,10 @@ Verdict topology_verdict(const std::vector<Finding>& findings) {
                                                 "gid_drift",
                                                 "too_many_devices",
                                                 "host_differs",
-                                                "paste_damaged"};
+                                                "paste_damaged",
+                                                "nic_down",
+                                                "imex_inactive",
+                                                "memlock_low"};
   Verdict v = Verdict::pass;
   for (const auto& f : findings) {
     if (f.severity == Severity::fail) return Verdict::fail;
@@ -199,11 +202,20 @@ Topology read_topology(const Facts& facts) {
   choose_gids(w);
   judge_gpus(w);
   judge_names(w);
+  judge_reach(w);
   write_strings(w.out);
+  judge_missing(w);
   auto& findings = w.out.findings;
   std::stable_sort(findings.begin(), findings.end(),
                    [](const Finding& a, const Finding& b) { return a.severity > b.severity; });
-  w.out.verdict = topology_verdict(findings);
+  const Verdict found = topology_verdict(findings);
+  auto missing = [&](const char* code) {
+    return std::any_of(w.out.missing.begin(), w.out.missing.end(),
+                       [&](const NotSeen& m) { return m.code == code; });
+  };
+  w.out.verdict = w.out.missing.empty() ? found : worst(found, Verdict::unknown);
+  w.out.shown =
+      missing("nics_not_shown") || missing("relation_not_shown") ? worst(found, Verdict::unknown) : found;
   return std::move(w.out);
 }
 

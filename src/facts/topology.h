@@ -90,6 +90,14 @@ struct MappingStrings {
   std::string ep_nic_name;  ///< EP_NIC_NAME of DeepEP V2
 };
 
+/// Something that a PASS rests on and the input does not show.
+struct NotSeen {
+  std::string code;     ///< gpus_not_shown, nics_not_shown, relation_not_shown, names_not_shown,
+                        ///< rows_not_shown, states_not_shown
+  BothWords what;       ///< "port states of 8 NICs"
+  std::string command;  ///< whose output shows it
+};
+
 struct Topology {
   std::string host_name, host_kind;
   std::vector<TopologyGpu> gpus;
@@ -101,8 +109,14 @@ struct Topology {
   Mapping mapping;
   GidChoice gid;
   MappingStrings strings;
-  std::vector<Finding> findings;       ///< worst first
-  Verdict verdict = Verdict::unknown;  ///< for multi-node EP on this host: pass, warn, fail
+  std::vector<Finding> findings;  ///< worst first
+  std::vector<NotSeen> missing;   ///< empty: GPUs, compute NICs, their relation and port states are known
+  /// For multi-node EP on this host: fail by any finding of that severity, else unknown while something is
+  /// missing, else warn or pass.
+  Verdict verdict = Verdict::unknown;
+  /// Of what the input shows, taken alone: a GID table or a link matrix may be right although the host is not
+  /// known. Unknown where there is nothing to judge: no NIC, or GPUs and NICs without their relation.
+  Verdict shown = Verdict::unknown;
   std::vector<PasteFacts::Piece> pieces;
   int unread_lines = 0;
 
@@ -111,6 +125,10 @@ struct Topology {
 };
 
 Topology read_topology(const Facts& facts);
+
+/// The facts hold something that the topology can judge: a GPU, a NIC, a link, a driver switch, a known log
+/// line.
+bool shows_topology(const Facts& facts);
 
 /// Findings between hosts of one job: names, counts, GID indices, rates, MTU, firmware, driver, kernel. Each
 /// names the odd one. The first host is not special.

@@ -118,24 +118,58 @@ std::string far_role(const TopologyWork& w, size_t i, BothWords& reason) {
   return "management";
 }
 
-void choose_without_distances(TopologyWork& w) {
-  Indices cand = candidates(w);
-  auto layer_count = [&](const char* layer) {
-    return std::count_if(cand.begin(), cand.end(),
-                         [&](size_t i) { return w.out.nics[i].link_layer == layer; });
-  };
-  long ib = layer_count("InfiniBand"), eth = layer_count("Ethernet");
+namespace {
+
+// BlueField-2 and -3 beside ConnectX ports: the host's front end, or storage.
+bool is_bluefield(const TopologyNic& n) {
+  return n.hca_type == "MT41686" || n.hca_type == "MT41692" || n.hca_type == "MT41682";
+}
+
+// The Ethernet ports of an InfiniBand host carry the host's network: as many InfiniBand ports, faster ones,
+// or BlueField beside them. Eight RoCE rails beside one InfiniBand port for storage are no such host.
+void exclude_ethernet_of_ib_host(TopologyWork& w, const Indices& cand) {
+  size_t ib = 0, eth = 0, any_ib = 0, bluefield = 0;
+  double ib_rate = 0, eth_rate = 0;
+  for (const auto& n : w.out.nics)
+    any_ib += n.link_layer == "InfiniBand" && (n.role.empty() || n.role == "down");
   for (size_t i : cand) {
-    TopologyNic& n = w.out.nics[i];
-    if (n.is_bond && cand.size() > size_t(std::count_if(cand.begin(), cand.end(),
-                                                        [&](size_t k) { return w.out.nics[k].is_bond; }))) {
-      exclude(n, "bond",
-              {"its netdev is a bond, the others' are not: it carries the host's network",
-               "其网络设备是绑定口而其他不是：它承载主机网络"});
-    } else if (ib >= 2 && ib >= eth && n.link_layer == "Ethernet") {
-      exclude(n, "management", {"an Ethernet port on an InfiniBand host", "InfiniBand 主机上的以太网口"});
+    const TopologyNic& n = w.out.nics[i];
+    if (n.link_layer == "InfiniBand") {
+      ++ib;
+      ib_rate = std::max(ib_rate, n.rate_gbps);
+    } else if (n.link_layer == "Ethernet") {
+      ++eth;
+      bluefield += is_bluefield(n);
+      eth_rate = std::max(eth_rate, n.rate_gbps);
     }
   }
+  const bool slower = eth_rate > 0 && ib_rate > eth_rate;
+  const bool host = ib > 0 && ((ib >= eth && (ib >= 2 || ib_rate >= eth_rate)) ||
+                               (slower && (any_ib >= eth || 2 * ib >= eth)));
+  for (size_t i : cand) {
+    TopologyNic& n = w.out.nics[i];
+    if (n.link_layer != "Ethernet" || !n.role.empty()) continue;
+    if (host)
+      exclude(n, "management", {"an Ethernet port on an InfiniBand host", "InfiniBand 主机上的以太网口"});
+    else if (any_ib >= bluefield && is_bluefield(n))
+      exclude(n, "management",
+              {"a BlueField Ethernet port on a host that has InfiniBand ports",
+               "有 InfiniBand 端口的主机上的 BlueField 以太网口"});
+  }
+}
+
+}  // namespace
+
+void choose_without_distances(TopologyWork& w) {
+  Indices cand = candidates(w);
+  const size_t bonds =
+      size_t(std::count_if(cand.begin(), cand.end(), [&](size_t i) { return w.out.nics[i].is_bond; }));
+  for (size_t i : cand)
+    if (w.out.nics[i].is_bond && cand.size() > bonds)
+      exclude(w.out.nics[i], "bond",
+              {"its netdev is a bond, the others' are not: it carries the host's network",
+               "其网络设备是绑定口而其他不是：它承载主机网络"});
+  exclude_ethernet_of_ib_host(w, cand);
   // The address family of the rails: one device outside of it carries the service network.
   std::map<std::string, Indices> nets;
   for (size_t i : candidates(w)) {

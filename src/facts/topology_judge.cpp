@@ -77,18 +77,6 @@ void conclude_sm(TopologyWork& w, const NvlinkView& v) {
     }
 }
 
-bool grace(const Topology& t, const Facts& f) {
-  for (const auto& g : t.gpus)
-    if (contains(g.name, "GB200") || contains(g.name, "GB300") || contains(g.name, "GH200")) return true;
-  if (!f.matrices.empty())
-    for (const auto& [label, node] : f.matrices[0].gpu_numa)
-      if (parse_int(node)) return true;  // GPU memory as a NUMA node: a coherent link to the CPU
-  // Grace has 72 cores without SMT.
-  std::set<std::string> sets;
-  for (const auto& g : t.gpus) sets.insert(g.cpu_affinity);
-  return t.gpus.size() == 4 && sets == std::set<std::string>{"0-71", "72-143"};
-}
-
 void judge_sm(TopologyWork& w) {
   Topology& t = w.out;
   std::string bad, why;
@@ -168,12 +156,20 @@ void judge_mig(TopologyWork& w) {
     }
 }
 
+// A text that names no NIC says that there is none only where it lists what is there.
+bool nics_looked_for(const Facts& f) {
+  if (f.host_kind != "paste" || !f.matrices.empty()) return true;
+  return std::any_of(f.paste.pieces.begin(), f.paste.pieces.end(), [](const PasteFacts::Piece& p) {
+    return p.kind == "nccl-xml" || p.kind == "hwloc-xml" || p.kind == "lstopo";
+  });
+}
+
 void judge_transport(TopologyWork& w) {
   Topology& t = w.out;
   if (t.gpus.empty() && w.facts.host_kind != "paste")
     w.say("no_gpu", Severity::fail, {"no NVIDIA GPU is visible here", "此处看不到 NVIDIA GPU"});
   size_t usable = t.usable().size();
-  bool mnnvl = grace(t, w.facts) && t.gpus.size() > 1;
+  bool mnnvl = in_nvlink_domain(t, w.facts);
   auto count = [&](const char* role) {
     return std::count_if(t.nics.begin(), t.nics.end(), [&](const TopologyNic& n) { return n.role == role; });
   };
@@ -195,20 +191,16 @@ void judge_transport(TopologyWork& w) {
             {"the RDMA devices have no mlx5 direct verbs: IBGDA can't use them",
              "RDMA 设备不支持 mlx5 直接 verbs：IBGDA 无法使用"});
     bool other = count("efa") || count("wrong-vendor") || w.said("gid_none") || w.said("missing_nic");
-    bool whole_host = w.facts.host_kind != "paste";
-    bool topology_known = !t.gpus.empty() || whole_host;
-    if (!other && topology_known &&
-        (w.has_distances || t.nics.empty() || count("down") || count("not-rdma"))) {
-      bool params_only =
-          t.nics.empty() && w.facts.matrices.empty() && w.facts.host_kind == "paste" && !w.facts.pci.size();
-      if (!params_only)
-        w.say("no_rdma", mnnvl ? Severity::warn : Severity::fail,
-              mnnvl ? BothWords{"no RDMA NIC is usable: EP reaches as far as the NVLink domain of the rack",
-                                "没有可用的 RDMA 网卡：EP 只能到达机架的 NVLink 域"}
-                    : BothWords{
-                          "no RDMA NIC is usable: EP works inside this host over NVLink, not across hosts",
-                          "没有可用的 RDMA 网卡：EP 可在本机内走 NVLink，不能跨机"});
-    }
+    bool all_down = !t.nics.empty() && size_t(count("down")) == t.nics.size();
+    bool topology_known = !t.gpus.empty() || w.facts.host_kind != "paste" || all_down;
+    bool none_there = t.nics.empty() && nics_looked_for(w.facts);
+    if (!other && topology_known && (w.has_distances || none_there || count("down") || count("not-rdma")))
+      w.say("no_rdma", mnnvl ? Severity::warn : Severity::fail,
+            mnnvl
+                ? BothWords{"no RDMA NIC is usable: EP reaches as far as the NVLink domain of the rack",
+                            "没有可用的 RDMA 网卡：EP 只能到达机架的 NVLink 域"}
+                : BothWords{"no RDMA NIC is usable: EP works inside this host over NVLink, not across hosts",
+                            "没有可用的 RDMA 网卡：EP 可在本机内走 NVLink，不能跨机"});
   } else {
     if (count("efa"))
       w.say("efa_present", Severity::info,
@@ -217,13 +209,6 @@ void judge_transport(TopologyWork& w) {
       w.say("wrong_vendor", Severity::info,
             {"devices of other vendors are left out", "其他厂商的设备已排除"});
   }
-  if (size_t down = size_t(count("down")))
-    w.say("nic_down", usable == 0 ? Severity::warn : Severity::info,
-          both("{} devices have no active port", "{} 个设备没有活动端口", down));
-  if (size_t hidden = size_t(count("hidden")))
-    w.say("container_hidden_nics", Severity::warn,
-          both("{} of {} devices have no verbs device here", "{}/{} 个设备在此没有 verbs 设备", hidden,
-               t.nics.size()));
   if (mnnvl)
     w.say("mnnvl_domain", Severity::info,
           {"inside the NVLink domain EP goes over NVLink (IMEX, MNNVL); NICs matter between domains",
@@ -314,6 +299,19 @@ void judge_numa(TopologyWork& w) {
 }
 
 }  // namespace
+
+bool in_nvlink_domain(const Topology& t, const Facts& f) {
+  if (t.gpus.size() < 2) return false;
+  for (const auto& g : t.gpus)
+    if (contains(g.name, "GB200") || contains(g.name, "GB300") || contains(g.name, "GH200")) return true;
+  if (!f.matrices.empty())
+    for (const auto& [label, node] : f.matrices[0].gpu_numa)
+      if (parse_int(node)) return true;  // GPU memory as a NUMA node: a coherent link to the CPU
+  // Grace has 72 cores without SMT.
+  std::set<std::string> sets;
+  for (const auto& g : t.gpus) sets.insert(g.cpu_affinity);
+  return t.gpus.size() == 4 && sets == std::set<std::string>{"0-71", "72-143"};
+}
 
 void judge_gpus(TopologyWork& w) {
   NvlinkView v = view_nvlink(w.out);

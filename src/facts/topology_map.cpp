@@ -247,11 +247,28 @@ bool shares_regularly(const Part& p, size_t gpus, size_t nics, int& sharing) {
   return std::none_of(r.begin(), r.end(), [](int n) { return n < 0; });
 }
 
-void map_near(TopologyWork& w, const Indices& shown, const Indices& nics) {
+void cut_row(Topology& t, size_t gpu) {
+  t.gpus[gpu].row_known = false;
+  t.mapping.unmapped.emplace_back(t.gpus[gpu].index, BothWords{"row cut", "该行不完整"});
+}
+
+void map_near(TopologyWork& w, const Indices& rows, const Indices& nics) {
   Topology& t = w.out;
   Indices with, without;
-  for (size_t g : shown) (is_near(best_class_of_gpu(t, g, nics)) ? with : without).push_back(g);
+  for (size_t g : rows) {
+    if (is_near(best_class_of_gpu(t, g, nics)))
+      with.push_back(g);
+    else if (std::any_of(nics.begin(), nics.end(),
+                         [&](size_t i) { return t.gpu_nic[g][i] == LinkClass::unknown; }))
+      cut_row(t, g);  // its NIC may stand in the part that is not shown
+    else
+      without.push_back(g);
+  }
   int sharing = 0;
+  w.rows_missing |= with.size() + without.size() < rows.size();
+  Indices shown;
+  for (size_t g : rows)
+    if (t.gpus[g].row_known) shown.push_back(g);
   Part all = part_of(w, shown, nics, false);
   if (!without.empty() && shares_regularly(all, shown.size(), nics.size(), sharing)) {
     for (auto& row : all.problem.cost)

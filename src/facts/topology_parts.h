@@ -32,7 +32,12 @@ void choose_gids(TopologyWork& w);     // topology_gid.cpp
 void judge_gpus(TopologyWork& w);      // topology_judge.cpp: compute capability, NVLink, MNNVL
 void judge_names(TopologyWork& w);     // topology_judge.cpp: naming, order, NUMA, state, software
 void judge_software(TopologyWork& w);  // topology_software.cpp: driver switches, versions, dkms
+void judge_reach(TopologyWork& w);     // topology_reach.cpp: device nodes, dead ports, IMEX, locked memory
+void judge_missing(TopologyWork& w);   // topology_missing.cpp: what a PASS needs and is not shown
 void write_strings(Topology& t);       // topology.cpp
+
+/// Grace boards: GPUs of a rack reach each other over NVLink, NICs matter between domains.
+bool in_nvlink_domain(const Topology& t, const Facts& f);  // topology_judge.cpp
 
 /// Best class of a NIC over the GPUs whose distances are known; unknown when none is.
 LinkClass best_class(const Topology& t, size_t nic);

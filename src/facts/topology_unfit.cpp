@@ -119,6 +119,7 @@ void exclude_unfit(TopologyWork& w) {
   const std::set<std::string> listed(f.paste.verbs_listed.begin(), f.paste.verbs_listed.end());
   bool any_listed =
       std::any_of(nics.begin(), nics.end(), [&](const TopologyNic& o) { return listed.count(o.name); });
+  const bool no_nodes = f.paste.verbs_nodes.ok() && !*f.paste.verbs_nodes && f.paste.verbs_listed.empty();
   for (size_t i = 0; i < nics.size(); ++i) {
     TopologyNic& n = nics[i];
     bool near = is_near(best_class(w.out, i));
@@ -151,6 +152,10 @@ void exclude_unfit(TopologyWork& w) {
       exclude(n, "hidden",
               {"known to sysfs but not to verbs: no uverbs device in this container",
                "sysfs 可见而 verbs 不可见：容器内没有 uverbs 设备"});
+    } else if (no_nodes) {
+      exclude(n, "hidden",
+              {"no verbs device where this was taken: /dev/infiniband is not there",
+               "取得此文本之处没有 verbs 设备：不存在 /dev/infiniband"});
     } else if (f.host_kind == "live") {
       const RdmaDevice* d = device_of(f, n.name);
       if (d && d->has_uverbs.ok() && !*d->has_uverbs)

@@ -52,6 +52,17 @@ bool plain_command(std::string_view t) {
                    {"$ ", "# nvidia", "# ib", "# show_gids", "# rdma", "# cat ", "# ls ", "> nvidia", "```"});
 }
 
+// What was typed, when the line is a prompt with a command or begins with a command's name; else empty.
+std::string command_of(std::string_view t) {
+  if (!prompt_host(t).empty()) {
+    const size_t mark = t.find_first_of("#$", t.find('@'));
+    return std::string(trim(t.substr(mark + 1)));
+  }
+  for (std::string_view head : {"$ ", "# ", "+ ", "> "})
+    if (starts_with(t, head)) return std::string(trim(t.substr(2)));
+  return any_start(t, {"ls ", "systemctl ", "sudo ", "kubectl ", "docker "}) ? std::string(t) : std::string();
+}
+
 struct Unit {
   std::string source, text;
 };
@@ -63,6 +74,7 @@ class Cutter {
 
   void cut(const Unit& unit, const std::string& file_host) {
     host_ = file_host;
+    command_.clear();
     bool mp = contains(unit.source, "-mp") || contains(unit.source, "_mp");
     const PieceRule* rule = nullptr;
     int line_no = 0;
@@ -70,8 +82,13 @@ class Cutter {
     for (size_t i = 0; i < all.size(); ++i) {
       line_no = int(i) + 1;
       std::string clean = clean_pasted_line(all[i].substr(0, 20000));
-      PasteLine l{clean, trim(clean), {}};
+      PasteLine l{clean, trim(clean), {}, {}};
       if (l.text.empty()) continue;
+      if (auto typed = command_of(l.text); !typed.empty()) {
+        command_ = typed;
+        if (rule && rule->with_command) rule = nullptr;
+      }
+      l.command = command_;
       if (any_start(l.text, {"<?xml", "<system", "<topology", "<!DOCTYPE topology"})) {
         size_t end = i;
         while (end < all.size() && !contains(all[end], "</system>") && !contains(all[end], "</topology>"))
@@ -107,7 +124,9 @@ class Cutter {
       }
       if (next) {
         rule = next;
-        open(*rule, unit.source, line_no, clean, mp);
+        const bool fresh = open(*rule, unit.source, line_no, clean, mp);
+        if (fresh && rule->with_command && !command_.empty())
+          target().pieces.back().text = "$ " + command_ + "\n" + clean + "\n";
         continue;
       }
       if (contains(l.text, "topo -mp")) mp = true;
@@ -131,7 +150,8 @@ class Cutter {
     target().pieces.push_back({kind, source, line, std::move(text)});
     strange_ = 0;
   }
-  void open(const PieceRule& r, const std::string& source, int line, const std::string& text, bool mp) {
+  // True when it began a piece, false when the line went to one that gathers.
+  bool open(const PieceRule& r, const std::string& source, int line, const std::string& text, bool mp) {
     strange_ = 0;
     auto& pieces = target().pieces;
     std::string shown = source;
@@ -142,11 +162,12 @@ class Cutter {
       if (!fresh) {
         pieces[it->second].text += text + "\n";
         last_ = it->second;
-        return;
+        return false;
       }
     }
     pieces.push_back({r.kind.kind, shown, line, text + "\n"});
     last_ = pieces.size() - 1;
+    return true;
   }
   void append(const std::string& text) {
     strange_ = 0;
@@ -157,7 +178,7 @@ class Cutter {
   std::map<std::string, PastedHost>& hosts_;
   std::vector<std::string>& order_;
   std::map<std::array<std::string, 3>, size_t> gathered_;  // host, kind, source -> piece
-  std::string host_;
+  std::string host_, command_;
   size_t last_ = 0;
   int strange_ = 0;
 };

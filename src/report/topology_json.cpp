@@ -16,7 +16,10 @@ const char* severity(Severity s) {
   return s == Severity::fail ? "error" : s == Severity::warn ? "warn" : "info";
 }
 const char* verdict(Verdict v) {
-  return v == Verdict::pass ? "ok" : v == Verdict::warn ? "warn" : "fail";
+  return v == Verdict::pass ? "ok" : v == Verdict::warn ? "warn" : v == Verdict::fail ? "fail" : "unknown";
+}
+const char* answer(Verdict v) {
+  return v == Verdict::pass ? "pass" : verdict(v);
 }
 
 Json text_or_null(const std::string& s) {
@@ -82,7 +85,14 @@ Json mapping_json(const Mapping& m) {
 }
 
 Json host_json(const Topology& t) {
-  Json j = {{"host", t.host_name}, {"kind", t.host_kind}, {"verdict", verdict(t.verdict)}};
+  Json j = {{"host", t.host_name},
+            {"kind", t.host_kind},
+            {"answer", answer(t.verdict)},
+            {"verdict", verdict(t.shown)}};
+  Json missing = Json::array();
+  for (const auto& m : t.missing)
+    missing.push_back({{"code", m.code}, {"text", m.what.en}, {"command", m.command}});
+  j["missing"] = std::move(missing);
   j["gpus"] = gpus_json(t);
   j["nics"] = nics_json(t);
   j["mapping"] = mapping_json(t.mapping);
@@ -112,11 +122,11 @@ Json host_json(const Topology& t) {
 std::string topology_json(const std::vector<Topology>& hosts, const std::vector<Finding>& shared) {
   Json j = {{"schema", "epready-topology-1"}, {"tool", "epready"}};
   j.update(host_json(hosts[0]));
-  Verdict worst_of_all = hosts[0].verdict;
+  Verdict shown = worst(hosts[0].shown, topology_verdict(shared)),
+          whole = worst(hosts[0].verdict, topology_verdict(shared));
   Json findings = Json::array();
   for (const auto& f : hosts[0].findings) findings.push_back(finding_json(f, ""));
   for (const auto& f : shared) findings.push_back(finding_json(f, ""));
-  worst_of_all = worst(worst_of_all, topology_verdict(shared));
   Json others = Json::array();
   for (size_t i = 1; i < hosts.size(); ++i) {
     Json h = host_json(hosts[i]);
@@ -126,11 +136,13 @@ std::string topology_json(const std::vector<Topology>& hosts, const std::vector<
       if (f.severity == Severity::fail) findings.push_back(finding_json(f, hosts[i].host_name));
     }
     h["findings"] = std::move(own);
-    worst_of_all = worst(worst_of_all, hosts[i].verdict);
+    shown = worst(shown, hosts[i].shown);
+    whole = worst(whole, hosts[i].verdict);
     others.push_back(std::move(h));
   }
   j["findings"] = std::move(findings);
-  j["verdict"] = verdict(worst_of_all);
+  j["answer"] = answer(whole);
+  j["verdict"] = verdict(shown);
   j["hosts"] = std::move(others);
   return j.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }

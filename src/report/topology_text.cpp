@@ -18,8 +18,18 @@ std::string verdict_line(const Look& look, const Topology& t) {
           ? Text{"fit for multi-node EP as far as this shows", "就此处所见，可用于多机 EP"}
       : t.verdict == Verdict::warn
           ? Text{"works with care, or a claim is limited; see the warnings", "可用但有限制，见下方警告"}
-          : Text{"multi-node EP cannot work as it is; see the errors", "按现状多机 EP 无法工作，见下方错误"};
-  return fmt::format("{} {}\n", mark, look.tr(say));
+      : t.verdict == Verdict::fail
+          ? Text{"multi-node EP cannot work as it is; see the errors", "按现状多机 EP 无法工作，见下方错误"}
+      : topology_verdict(t.findings) == Verdict::warn
+          ? Text{"whether multi-node EP works cannot be said from this; see the warnings, and what is not shown:",
+                 "仅凭此内容无法判断多机 EP 是否可用；见警告，以及未显示的内容："}
+          : Text{"whether multi-node EP works cannot be said from this: nothing shown speaks against it, not "
+                 "shown are:",
+                 "仅凭此内容无法判断多机 EP 是否可用：所示内容没有反证，未显示的有："};
+  std::string out = fmt::format("{} {}\n", mark, wrap(std::string(look.tr(say)), look.width - 8, 8));
+  if (t.verdict == Verdict::unknown)
+    for (const auto& m : t.missing) out += fmt::format("        {}: {}\n", m.what.in(look.lang), m.command);
+  return out;
 }
 
 std::string role_word(const Look& look, const std::string& role) {
@@ -153,8 +163,17 @@ std::string topology_hosts_text(const std::vector<Topology>& hosts, const std::v
                        look.tr({"errors", "错误"}), n[Severity::warn], look.tr({"warnings", "警告"}));
   }
   out += "\n";
-  out += shared.empty() ? std::string(look.tr({"no difference between the hosts\n", "各主机之间没有差异\n"}))
-                        : findings_text(shared, look, options.verbose);
+  const bool whole =
+      std::all_of(hosts.begin(), hosts.end(), [](const Topology& t) { return t.missing.empty(); });
+  const Text same =
+      whole ? Text{"no difference between the hosts\n", "各主机之间没有差异\n"}
+            : Text{"no difference in what is shown of the hosts\n", "就所显示的内容，各主机没有差异\n"};
+  out += shared.empty() ? std::string(look.tr(same)) : findings_text(shared, look, options.verbose);
+  for (const auto& t : hosts) {
+    if (t.verdict != Verdict::unknown) continue;
+    out += fmt::format("\n{}: {}\n", t.host_name, look.tr({"not shown", "未显示"}));
+    for (const auto& m : t.missing) out += fmt::format("  {}: {}\n", m.what.in(look.lang), m.command);
+  }
   for (const auto& t : hosts) {
     std::string bad;
     for (const auto& f : t.findings)
