@@ -26,14 +26,15 @@ void judge_nodes(TopologyWork& w) {
         "container_hidden_nics", none ? Severity::fail : Severity::warn,
         both("{} of {} devices have no verbs device here", "{}/{} 个设备在此没有 verbs 设备", hidden, all));
     if (none) f.next = "epready doctor";
-    if (p.verbs_nodes.ok()) f.evidence.push_back({p.verbs_nodes.where, 0, "/dev/infiniband: no uverbs"});
+    if (p.verbs_nodes.ok()) f.evidence.push_back({p.verbs_nodes.where, 0, "no verbs device can be opened"});
   } else if (p.verbs_nodes.ok() && !*p.verbs_nodes && !p.verbs_listed.empty()) {
     auto& f = w.say("piece_contradiction", Severity::warn,
                     both("one output shows no verbs device, another lists {}: they are of two places",
                          "一份输出没有 verbs 设备，另一份列出了 {}：它们来自两处", p.verbs_listed[0]));
-    f.evidence.push_back({p.verbs_nodes.where, 0, "/dev/infiniband: no uverbs"});
+    f.evidence.push_back({p.verbs_nodes.where, 0, "no verbs device can be opened"});
   } else if (p.num_verbs_nodes > 0 && size_t(p.num_verbs_nodes) < w.facts.rdma.size()) {
-    auto& f = w.say("container_hidden_nics", Severity::warn,
+    const bool short_of_usable = size_t(p.num_verbs_nodes) < w.out.usable().size();
+    auto& f = w.say("container_hidden_nics", short_of_usable ? Severity::fail : Severity::warn,
                     both("{} RDMA devices are named, /dev/infiniband holds {} verbs devices",
                          "出现了 {} 个 RDMA 设备，/dev/infiniband 中只有 {} 个 verbs 设备",
                          w.facts.rdma.size(), p.num_verbs_nodes));

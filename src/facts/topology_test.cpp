@@ -200,6 +200,138 @@ TEST(Topology, AnEmptyLiveHostIsNoPass) {
   EXPECT_EQ(read_topology(f).verdict, Verdict::fail);
 }
 
+bool misses(const Topology& t, const char* code) {
+  for (const auto& m : t.missing)
+    if (m.code == code) return true;
+  return false;
+}
+std::string role(const Topology& t, const char* nic) {
+  return t.nic(nic) ? t.nic(nic)->role : "absent";
+}
+
+constexpr const char* kTwoGpus =
+    "$ nvidia-smi -L\nGPU 0: NVIDIA H200 (UUID: GPU-5eed0)\nGPU 1: NVIDIA H200 (UUID: GPU-5eed1)\n";
+constexpr const char* kNoNodes =
+    "$ ls /dev/infiniband\nls: cannot access '/dev/infiniband': No such file or directory\n";
+
+TEST(Unknown, GpusWithoutNicsNicsWithoutGpusAndBothWithoutRelation) {
+  auto gpus = of_text(kTwoGpus);
+  EXPECT_EQ(gpus.verdict, Verdict::unknown);
+  EXPECT_EQ(gpus.shown, Verdict::unknown);
+  EXPECT_TRUE(misses(gpus, "nics_not_shown"));
+  auto nics = of_text("mlx5_0 port 1 ==> eth0 (Up)\nmlx5_1 port 1 ==> eth1 (Up)\n");
+  EXPECT_EQ(nics.verdict, Verdict::unknown);
+  EXPECT_EQ(nics.shown, Verdict::pass);
+  EXPECT_TRUE(misses(nics, "gpus_not_shown"));
+  EXPECT_FALSE(misses(nics, "states_not_shown"));
+  auto both = of_text(std::string(kTwoGpus) + "mlx5_0 port 1 ==> eth0 (Up)\nmlx5_1 port 1 ==> eth1 (Up)\n");
+  EXPECT_EQ(both.verdict, Verdict::unknown);
+  EXPECT_EQ(both.shown, Verdict::unknown);
+  EXPECT_TRUE(misses(both, "relation_not_shown"));
+}
+
+TEST(Unknown, OfTwoHostsInOneTextNeitherIsTheOther) {
+  auto hosts = take_apart({{"paste", std::string("root@a:~# nvidia-smi -L\n") + kTwoGpus +
+                                         "root@b:~# ibdev2netdev\nmlx5_0 port 1 ==> eth0 (Up)\n"}});
+  ASSERT_EQ(hosts.size(), 2u);
+  for (const auto& h : hosts)
+    EXPECT_EQ(read_topology(facts_of_paste(h, h.name)).verdict, Verdict::unknown) << h.name;
+}
+
+TEST(Unknown, GpusAndNicsOnPciAloneAreCountedNotNumbered) {
+  auto t = of_text(
+      "19:00.0 3D controller: NVIDIA Corporation GH100 [H100 SXM5 80GB] (rev a1)\n"
+      "1a:00.0 Infiniband controller: Mellanox Technologies MT2910 Family [ConnectX-7]\n");
+  EXPECT_EQ(t.verdict, Verdict::unknown);
+  ASSERT_TRUE(misses(t, "gpus_not_shown") && misses(t, "nics_not_shown"));
+  EXPECT_NE(t.missing[0].what.en.find("(1 stand on PCI)"), std::string::npos) << t.missing[0].what.en;
+}
+
+TEST(Reach, AContainerWithoutVerbsNodesFails) {
+  for (const char* nodes :
+       {kNoNodes, "$ ls /dev/infiniband/\nls: 无法访问 '/dev/infiniband/': 没有那个文件或目录\n",
+        "$ ls -l /dev/infiniband\ntotal 0\ncrw------- 1 root root 10, 121 Nov 30 10:00 rdma_cm\n",
+        "$ ibv_devinfo\nNo IB devices found\n"}) {
+    auto t = of_text(std::string(kTwoGpus) + "$ ls /sys/class/infiniband\nmlx5_0 mlx5_1\n" + nodes);
+    EXPECT_EQ(t.verdict, Verdict::fail) << nodes;
+    EXPECT_TRUE(said(t, "container_hidden_nics")) << nodes;
+    EXPECT_EQ(role(t, "mlx5_0"), "hidden") << nodes;
+  }
+  // A closed folder is there; a single node that is missing says nothing of the others.
+  for (const char* nodes :
+       {"$ ls /dev/infiniband\nls: cannot open directory '/dev/infiniband': Permission denied\n",
+        "$ ls /dev/infiniband/umad7\nls: cannot access '/dev/infiniband/umad7': No such file\n",
+        "$ ls /dev/infiniband\nrdma_cm uverbs0 uverbs1\n"}) {
+    auto t = of_text(std::string(kTwoGpus) + "$ ls /sys/class/infiniband\nmlx5_0 mlx5_1\n" + nodes);
+    EXPECT_EQ(t.verdict, Verdict::unknown) << nodes;
+    EXPECT_FALSE(said(t, "container_hidden_nics")) << nodes;
+  }
+}
+
+TEST(Reach, FewerVerbsNodesThanNicsAreSaid) {
+  auto t =
+      of_text("$ ls /sys/class/infiniband\nmlx5_0 mlx5_1 mlx5_2\n$ ls /dev/infiniband\nrdma_cm uverbs0\n");
+  EXPECT_TRUE(said(t, "container_hidden_nics"));
+  EXPECT_EQ(t.verdict, Verdict::fail);  // three NICs for EP, one can be opened
+}
+
+std::string grace_tray(const char* imex, const char* channels) {
+  std::string text;
+  for (int i = 0; i < 4; ++i) text += fmt::format("GPU {}: NVIDIA GB200 (UUID: GPU-5eed{})\n", i, i);
+  text += "$ ibstat | grep -E \"CA '|State|Rate|Link layer\"\n";
+  for (int i = 0; i < 6; ++i)
+    text += fmt::format("CA 'mlx5_{}'\n\t\tState: {}\n\t\tRate: {}\n\t\tLink layer: {}\n", i,
+                        i == 5 ? "Down" : "Active", i % 3 == 2 ? 200 : 400,
+                        i % 3 == 2 ? "Ethernet" : "InfiniBand");
+  return text + "$ ls /dev/nvidia-caps-imex-channels\n" + channels +
+         "\n$ systemctl is-active nvidia-fabricmanager nvidia-imex\nactive\n" + imex + "\n";
+}
+
+TEST(Reach, ImexThatIsNotAtWorkIsSaidOfARack) {
+  auto dead =
+      of_text(grace_tray("inactive", "ls: cannot access '/dev/nvidia-caps-imex-channels': No such file"));
+  EXPECT_TRUE(said(dead, "imex_inactive"));
+  EXPECT_EQ(dead.verdict, Verdict::unknown);
+  EXPECT_TRUE(misses(dead, "relation_not_shown"));
+  EXPECT_EQ(role(dead, "mlx5_0"), "compute");
+  EXPECT_EQ(role(dead, "mlx5_2"), "management");
+  EXPECT_EQ(role(dead, "mlx5_5"), "down");
+  EXPECT_FALSE(said(of_text(grace_tray("active", "channel0")), "imex_inactive"));
+}
+
+TEST(Reach, EthernetOfAnInfiniBandHostIsNotForEp) {
+  auto ca = [](int i, const char* type, const char* state, int rate, const char* layer) {
+    return fmt::format(
+        "CA 'mlx5_{}'\n\tCA type: {}\n\tPort 1:\n\t\tState: {}\n\t\tRate: {}\n\t\tLink layer: {}\n", i, type,
+        state, rate, layer);
+  };
+  auto one = of_text(std::string(kTwoGpus) + ca(0, "MT4129", "Active", 400, "InfiniBand") +
+                     ca(1, "MT4129", "Down", 10, "InfiniBand") + ca(2, "MT41692", "Active", 200, "Ethernet"));
+  EXPECT_EQ(one.usable(), std::vector<std::string>{"mlx5_0"});
+  EXPECT_TRUE(said(one, "nic_down"));  // built like the one that is up, and two GPUs are there
+  auto dead =
+      of_text(ca(0, "MT4129", "Down", 10, "InfiniBand") + ca(1, "MT41692", "Active", 200, "Ethernet"));
+  EXPECT_TRUE(dead.usable().empty());
+  // Rails over RoCE beside one InfiniBand port for storage.
+  std::string rails = ca(8, "MT4129", "Active", 400, "InfiniBand");
+  for (int i = 0; i < 8; ++i) rails += ca(i, "MT41692", "Active", 400, "Ethernet");
+  EXPECT_EQ(role(of_text(rails), "mlx5_3"), "compute");
+}
+
+TEST(Reach, LowLockedMemoryFailsWithoutTheCapability) {
+  Facts f = facts_of_paste(take_apart({{"paste", kTwoGpus}})[0], "paste");
+  f.limits.memlock = known<std::string>("65536", "ulimit -l");
+  EXPECT_TRUE(said(read_topology(f), "memlock_low"));
+  EXPECT_EQ(read_topology(f).verdict, Verdict::unknown);
+  f.container.cap_effective = known<uint64_t>(0xa80425fb, "/proc/self/status");
+  EXPECT_EQ(read_topology(f).verdict, Verdict::fail);
+  f.container.cap_effective = known<uint64_t>(0xa80425fb | 1 << 14, "/proc/self/status");
+  EXPECT_FALSE(said(read_topology(f), "memlock_low"));
+  f.container.cap_effective = {};
+  f.limits.memlock = known<std::string>("unlimited", "ulimit -l");
+  EXPECT_FALSE(said(read_topology(f), "memlock_low"));
+}
+
 TEST(Gid, LinkLocalAndAutoconfiguredAddressesAreNotRouted) {
   auto t = of_text(
       "mlx5_0 1 1 fe80::1 v2 eth0\nmlx5_0 1 3 ::ffff:169.254.1.1 v2 eth0\nmlx5_0 1 5 ::ffff:198.18.1.1 v1 "

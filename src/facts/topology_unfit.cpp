@@ -154,8 +154,8 @@ void exclude_unfit(TopologyWork& w) {
                "sysfs 可见而 verbs 不可见：容器内没有 uverbs 设备"});
     } else if (no_nodes) {
       exclude(n, "hidden",
-              {"no verbs device where this was taken: /dev/infiniband is not there",
-               "取得此文本之处没有 verbs 设备：不存在 /dev/infiniband"});
+              {"no verbs device can be opened where this was taken (/dev/infiniband)",
+               "取得此文本之处没有可打开的 verbs 设备（/dev/infiniband）"});
     } else if (f.host_kind == "live") {
       const RdmaDevice* d = device_of(f, n.name);
       if (d && d->has_uverbs.ok() && !*d->has_uverbs)

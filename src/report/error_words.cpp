@@ -36,6 +36,7 @@ constexpr Row kRows[] = {
     {"git source without a full commit is refused", "拒绝没有完整提交号的 git 来源"},
     {"installing would remove packages of this host", "安装会删除本机已有的软件包"},
     {"interrupted", "已中断"},
+    {"no GPU, no NIC and no link is shown here", "这里没有显示任何 GPU、网卡或链路"},
     {"no plan was begun here", "这里没有开始过任何计划"},
     {"no problem could be loaded", "没有能够加载的问题文件"},
     {"no Python environment here holds torch, NCCL, NVSHMEM or DeepEP",

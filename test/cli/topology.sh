@@ -48,7 +48,7 @@ json "d['answer'] == 'unknown' and d['verdict'] == 'unknown' and d['missing'][0]
 cp "$hosts/imbue-h100-ibdev2netdev/ibdev2netdev.txt" netdevs.txt
 run 3 topology --from netdevs.txt --json
 json "d['answer'] == 'unknown' and [m['code'] for m in d['missing']] == ['gpus_not_shown', 'states_not_shown']"
-run 3 topology --from one/topo.txt
+run 3 topology --from "$hosts/h100-8nic-diagonal/topo.txt"
 out_has "DEEP_EP_DEVICE_TO_HCA_MAPPING="
 out_has "the port states of"
 out_has "next: ibstat"
@@ -66,6 +66,8 @@ out_has "next: epready doctor --from pod.txt"
 mkdir code && printf 'export NCCL_DEBUG=INFO\n' >code/a.sh && printf 'export NCCL_DEBUG=WARN\n' >code/b.sh
 run 3 topology --from code
 err_has "no GPU, no NIC and no link is shown here"
+run 3 topology --from code --lang zh
+err_has "没有显示任何 GPU"
 [ ! -s out ] || die "an answer for files that show nothing"
 # Beside a host they are left out, by name.
 mkdir mixed && cp -r one mixed/node1 && cp -r code mixed/scripts
