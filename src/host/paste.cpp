@@ -85,7 +85,7 @@ class Cutter {
       PasteLine l{clean, trim(clean), {}, {}};
       if (l.text.empty()) continue;
       if (auto typed = command_of(l.text); !typed.empty()) {
-        command_ = typed;
+        command_ = typed.substr(0, 400);  // every line behind it is held against it
         if (rule && rule->with_command) rule = nullptr;
       }
       l.command = command_;
