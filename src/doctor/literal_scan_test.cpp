@@ -137,6 +137,23 @@ TEST(FindWord, EqualsNaiveSearch) {
   EXPECT_EQ(find_word("", "a", true), std::string_view::npos);
 }
 
+TEST(WordSet, EqualsNaiveSearch) {
+  std::mt19937 random(20261202);
+  const std::string alphabet = "aAbB `@[{z\xff";
+  for (int round = 0; round < 4000; ++round) {
+    std::string text;
+    std::vector<std::string> words(1 + random() % 11);
+    std::vector<LiteralScan::Literal> literals;
+    for (size_t n = random() % 150; n; --n) text += alphabet[random() % alphabet.size()];
+    for (auto& w : words) {
+      for (size_t n = 3 + random() % 3; n; --n) w += alphabet[random() % alphabet.size()];
+      literals.push_back({w, true});
+    }
+    const std::vector<char> exact(text.begin(), text.end());  // a read past the end is seen by the sanitizer
+    ASSERT_EQ(WordSet(words).any_in({exact.data(), exact.size()}), !naive(literals, text).empty()) << text;
+  }
+}
+
 TEST(LiteralScan, PrefersRareText) {
   EXPECT_LT(LiteralScan::commonness("nvshmemi_ibgda_device_state_d"), LiteralScan::commonness("NCCL INFO"));
 }

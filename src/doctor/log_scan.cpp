@@ -75,7 +75,7 @@ struct LogScan::Pass {
 
   // The line, or piece of a line, in hand.
   int64_t piece = 0;
-  size_t piece_begin = 0, piece_end = 0;
+  size_t begin = 0, end = 0;
   const char* counted = nullptr;         ///< `line` is the line of this place
   std::vector<int64_t> tried;            ///< the piece that a pattern was last tried on
   std::vector<uint32_t> matched;         ///< patterns
@@ -87,13 +87,13 @@ struct LogScan::Pass {
   int64_t places = 0, lines_tried = 0, next_choice = 0;
   bool chosen = false;
   std::map<uint32_t, Anchors> anchors;  ///< of patterns that made work
-  struct CheckWord {
-    std::string text;
-    int64_t when = -1;  ///< the piece that it was last looked for in
+  struct Check {                        ///< one of these must stand on the line, too
+    WordSet words;
+    int64_t when = -1;  ///< the piece that they were last looked for in
     bool there = false;
   };
-  std::vector<CheckWord> check_words;
-  std::vector<std::vector<uint32_t>> checks;  ///< of each pattern: one of these must stand on the line, too
+  std::vector<Check> checks;
+  std::vector<int> check_of;  ///< of each pattern: index, or -1
   std::vector<int64_t> tries_then;
   std::map<std::pair<std::string, bool>, double> counts;  ///< the most that a word stood in a sample
 
@@ -108,7 +108,7 @@ struct LogScan::Pass {
         last_line(s.patterns_.size(), -1),
         tried(s.patterns_.size(), -1),
         next_choice(s.patience_),
-        checks(s.patterns_.size()),
+        check_of(s.patterns_.size(), -1),
         tries_then(s.patterns_.size()) {
     seen.assign(s.patterns_.size(), {});
   }
@@ -145,29 +145,23 @@ struct LogScan::Pass {
     }));
     std::sort(found.begin(), found.end());
     counted = data;
-    piece_end = 0;
+    end = 0;
     for (const auto& [at, literal] : found) {
-      if (at >= piece_end) {
+      if (at >= end) {
         report(data, size);
         cut_piece(data, size, at);
       }
       for (uint32_t p : finder.patterns[literal]) look(p);
       // A window of a long line is this hit's own.
-      if (piece_end - piece_begin > kWindow) report(data, size), piece_end = at + 1;
+      if (end - begin > kWindow) report(data, size), end = at + 1;
     }
     report(data, size);
     line += count_newlines(counted, data + size);
   }
 
   void cut_piece(const char* data, size_t size, size_t at) {
-    size_t begin = at > kWindow ? at - kWindow : 0, end = std::min(size, at + kWindow);
-    for (char stop : {'\n', '\r'}) {
-      if (const void* p = memrchr(data + begin, stop, at - begin))
-        begin = size_t(static_cast<const char*>(p) - data) + 1;
-      if (const void* p = std::memchr(data + at, stop, end - at))
-        end = size_t(static_cast<const char*>(p) - data);
-    }
-    piece_begin = begin, piece_end = end;
+    begin = piece_begin(data, at, at > kWindow ? at - kWindow : 0);
+    end = piece_end(data, at, std::min(size, at + kWindow));
     text = without_escapes({data + begin, end - begin}, plain);
     ++piece;
     past.reset();
@@ -189,13 +183,9 @@ struct LogScan::Pass {
       had_enough |= ++seen[p].tries == self.patterns_[p].enough_tries;
   }
 
-  bool passes(const std::vector<uint32_t>& check) {
-    for (uint32_t w : check) {
-      auto& [word, when, there] = check_words[w];
-      if (when != piece) when = piece, there = has_word(text, word, true);
-      if (there) return true;
-    }
-    return false;
+  bool passes(Check& c) {
+    if (c.when != piece) c.when = piece, c.there = c.words.any_in(text);
+    return c.there;
   }
 
   bool fits(uint32_t p) {
@@ -203,7 +193,7 @@ struct LogScan::Pass {
     const bool known = !chosen && x.literals.size() == 1;  // it is what the scan found
     for (const auto& l : x.literals)
       if (!known && !has_word(text, l, x.ignore_case)) return false;
-    if (!checks[p].empty() && !passes(checks[p])) return false;
+    if (check_of[p] >= 0 && !passes(checks[size_t(check_of[p])])) return false;
     if (!x.regex || re2::RE2::PartialMatch(text, *x.regex)) return true;
     if (!self.from_start_[p]) return false;
     if (!past) past = past_prefix(text);
@@ -221,9 +211,9 @@ struct LogScan::Pass {
   /// Tells of the piece in hand, in the order in which the patterns' first words stand on it.
   void report(const char* data, size_t size) {
     if (matched.empty()) return;
-    line += count_newlines(counted, data + piece_begin);
-    counted = data + piece_begin;
-    const LogLine l{text, line, without_escapes(following(data, size, piece_end), plain_next), piece};
+    line += count_newlines(counted, data + begin);
+    counted = data + begin;
+    const LogLine l{text, line, without_escapes(following(data, size, end), plain_next), piece};
     if (chosen && matched.size() > 1) {
       std::vector<std::pair<size_t, uint32_t>> order;
       for (uint32_t p : matched)
@@ -253,18 +243,20 @@ struct LogScan::Pass {
     }
     count_words(sample);
     const auto cost = [&](const LiteralScan::Literal& l) {
-      return counts[{l.text, l.ignore_case}] + 1e-6 * LiteralScan::commonness(l.text);
+      const double tie = l.text.size() < LiteralScan::kMinLength ? 0 : LiteralScan::commonness(l.text);
+      return counts[{l.text, l.ignore_case}] + 1e-6 * tie;
     };
-    check_words.clear();
-    std::map<std::string, uint32_t> index;
+    checks.clear();
+    std::map<std::vector<std::string>, int> index;
     for (auto& [p, a] : anchors) {
       sets[p] = a.cheapest(cost);
-      checks[p].clear();
-      for (const auto& l : a.check(sets[p], cost)) {
-        auto [it, fresh] = index.emplace(l.text, uint32_t(check_words.size()));
-        if (fresh) check_words.push_back({l.text});
-        checks[p].push_back(it->second);
-      }
+      std::vector<std::string> words;
+      for (const auto& l : a.check(sets[p], cost)) words.push_back(l.text);
+      check_of[p] = -1;
+      if (words.empty()) continue;
+      auto [it, fresh] = index.emplace(words, int(checks.size()));
+      if (fresh) checks.push_back({WordSet(words)});
+      check_of[p] = it->second;
     }
     finder = build(sets, sample);
     awake.assign(finder.patterns.size(), true);

@@ -1,9 +1,11 @@
 // Speed of the doctor's scan with the whole catalogue, on one core: over logs of eleven kinds made here, or
 // over given files. Beside each figure, in the same run: the read of the same bytes through the same blocks
-// (the ceiling of anything that reads a file) and ripgrep with the same literals.
-//   scan_bench [--mb N] [--runs N] [--no-rg] [KIND|FILE]...    no name: all kinds; medians are printed
-//   scan_bench --make KIND MB FILE                             writes a log
-//   scan_bench --literals FILE                                 writes the literals
+// (the ceiling of anything that reads a file) and ripgrep with the same literals. Medians are printed.
+//
+//   scan_bench [--mb N] [--runs N] [--no-rg] [KIND|FILE]...   without a name: all kinds
+//   scan_bench --costs FILE       the patterns for which most lines of FILE are tried in vain
+//   scan_bench --make KIND MB FILE  writes a log
+//   scan_bench --literals FILE    writes the literals
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -59,6 +61,33 @@ void write_literals(const Catalogue& c, const std::string& path) {
   std::ofstream out(path);
   for (const auto& l : all) out << l << "\n";
   std::printf("%zu literals\n", all.size());
+}
+
+/// Which patterns make the work: so many lines tried in vain, of what kind, by which word it began.
+void print_costs(const Catalogue& c, const std::string& path) {
+  std::vector<ScanPattern> rows;
+  std::vector<std::string> names;
+  for (const auto& p : c.problems) {
+    for (const auto& s : p.signatures) rows.push_back({&s.pattern}), names.push_back(p.kind);
+    for (const auto& s : p.against) rows.push_back({&s.pattern}), names.push_back(p.kind + " (not)");
+  }
+  for (const auto& f : fact_patterns())
+    if (!f.pattern.literals.empty())
+      rows.push_back({&f.pattern, 256, 20000}), names.push_back("fact " + f.fact);
+  LogScan scan(rows);
+  auto notes = scan.run(reader(path), [](size_t, const LogLine&) {});
+  std::vector<std::pair<int64_t, size_t>> order;
+  for (size_t i = 0; i < rows.size(); ++i) order.emplace_back(scan.loads()[i].tries, i);
+  std::sort(order.rbegin(), order.rend());
+  const double mb = notes ? double(notes->bytes) * 1e-6 : 1;
+  std::printf("%10s %8s  pattern (lines tried in vain for one MB, lines that matched)\n", "tries/MB", "hits");
+  for (size_t k = 0; k < std::min<size_t>(20, order.size()); ++k) {
+    const auto& [tries, i] = order[k];
+    const LinePattern& p = *rows[i].pattern;
+    std::printf("%10.1f %8lld  %s: '%s' /%s/\n", double(tries) / mb,
+                static_cast<long long>(scan.loads()[i].hits), names[i].c_str(),
+                p.literals[p.anchor()].c_str(), p.regex_text.substr(0, 70).c_str());
+  }
 }
 
 double time_read(const std::string& path) {
@@ -160,6 +189,10 @@ int main(int argc, char** argv) {
   const double loaded = now() - t0;
   if (args.size() == 2 && args[0] == "--literals") {
     write_literals(c, args[1]);
+    return 0;
+  }
+  if (args.size() == 2 && args[0] == "--costs") {
+    print_costs(c, args[1]);
     return 0;
   }
   Options o;

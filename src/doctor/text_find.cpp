@@ -63,4 +63,57 @@ size_t find_word(std::string_view text, std::string_view word, bool ignore_case)
   return find_from(text, word, ignore_case, 0);
 }
 
+WordSet::WordSet(std::vector<std::string> words) : words_(std::move(words)) {
+  for (size_t i = 0; i < words_.size(); ++i)
+    for (size_t k = 0; k < kLeast; ++k) {
+      const auto c = static_cast<unsigned char>(words_[i].at(k) | 0x20);
+      low_[k][c & 15] |= uint8_t(1u << (i % 8));
+      high_[k][c >> 4] |= uint8_t(1u << (i % 8));
+    }
+}
+
+bool WordSet::any_in(std::string_view text) const {
+#if defined(__x86_64__)
+  static const bool kWide = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi");
+  if (kWide) return any_avx2(text);
+#endif
+  for (const auto& w : words_)
+    if (has_word(text, w, true)) return true;
+  return false;
+}
+
+#if defined(__x86_64__)
+__attribute__((target("avx2,bmi"))) bool WordSet::any_avx2(std::string_view text) const {
+  constexpr size_t kStep = 32, kNeeds = kStep + kLeast - 1;
+  alignas(32) char copy[2 * kStep] = {};
+  if (text.size() < kNeeds) {  // short: with zeros behind it
+    std::memcpy(copy, text.data(), text.size());
+    text = {copy, kNeeds};
+  }
+  const __m256i half = _mm256_set1_epi8(15), fold = _mm256_set1_epi8(0x20), zero = _mm256_setzero_si256();
+  __m256i low[kLeast], high[kLeast];
+  for (size_t k = 0; k < kLeast; ++k) {
+    low[k] = _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(low_[k])));
+    high[k] = _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(high_[k])));
+  }
+  const size_t last = text.size() - kNeeds;
+  for (size_t at = 0;; at = at + kStep < last ? at + kStep : last) {
+    __m256i words = _mm256_set1_epi8(char(0xff));
+    for (size_t k = 0; k < kLeast; ++k) {
+      const __m256i c =
+          _mm256_or_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(text.data() + at + k)), fold);
+      words = _mm256_and_si256(words, _mm256_shuffle_epi8(low[k], _mm256_and_si256(c, half)));
+      words = _mm256_and_si256(words,
+                               _mm256_shuffle_epi8(high[k], _mm256_and_si256(_mm256_srli_epi16(c, 4), half)));
+    }
+    for (auto m = ~unsigned(_mm256_movemask_epi8(_mm256_cmpeq_epi8(words, zero))); m; m &= m - 1) {
+      const size_t p = at + size_t(__builtin_ctz(m));
+      for (const auto& w : words_)
+        if (p + w.size() <= text.size() && same(text.data() + p, w, true)) return true;
+    }
+    if (at == last) return false;
+  }
+}
+#endif
+
 }  // namespace ep

@@ -99,21 +99,34 @@ bool has_avx2() {
 #endif
 }
 
-/// The next end of a line or carriage return; the size of the text without one.
-size_t next_stop(std::string_view text, size_t at) {
-  constexpr size_t kStep = 256;  // a text without newlines is not searched to its end for every one
-  for (; at < text.size(); at += kStep) {
-    const size_t n = std::min(kStep, text.size() - at);
-    const void* line = std::memchr(text.data() + at, '\n', n);
-    const size_t before = line ? size_t(static_cast<const char*>(line) - text.data()) - at : n;
-    const void* stop = std::memchr(text.data() + at, '\r', before);
-    if (!stop) stop = line;
-    if (stop) return size_t(static_cast<const char*>(stop) - text.data());
-  }
-  return text.size();
-}
+constexpr size_t kStep = 256;  // a text without newlines is not searched to its end for every one
 
 }  // namespace
+
+size_t piece_end(const char* text, size_t at, size_t most) {
+  for (; at < most; at += kStep) {
+    const size_t n = std::min(kStep, most - at);
+    const void* line = std::memchr(text + at, '\n', n);
+    const size_t before = line ? size_t(static_cast<const char*>(line) - text) - at : n;
+    const void* stop = std::memchr(text + at, '\r', before);
+    if (!stop) stop = line;
+    if (stop) return size_t(static_cast<const char*>(stop) - text);
+  }
+  return most;
+}
+
+size_t piece_begin(const char* text, size_t at, size_t least) {
+  while (at > least) {
+    const size_t n = std::min(kStep, at - least), from = at - n;
+    const void* line = memrchr(text + from, '\n', n);
+    const size_t behind = line ? size_t(static_cast<const char*>(line) - text) + 1 : from;
+    const void* stop = memrchr(text + behind, '\r', at - behind);
+    if (!stop) stop = line;
+    if (stop) return size_t(static_cast<const char*>(stop) - text) + 1;
+    at = from;
+  }
+  return least;
+}
 
 int64_t count_newlines(const char* from, const char* to) {
 #if defined(__x86_64__)
@@ -135,11 +148,8 @@ size_t strip_ansi_lines(char* text, size_t size) {
   while (from < size) {
     const auto* esc = static_cast<const char*>(std::memchr(text + from, '\x1b', size - from));
     if (!esc) break;
-    size_t begin = from;
-    for (char stop : {'\n', '\r'})
-      if (const void* p = memrchr(text + begin, stop, size_t(esc - text) - begin))
-        begin = size_t(static_cast<const char*>(p) - text) + 1;
-    const size_t end = next_stop({text, size}, size_t(esc - text));
+    const auto at = size_t(esc - text);
+    const size_t begin = piece_begin(text, at, from), end = piece_end(text, at, size);
     std::memmove(text + out, text + from, begin - from);
     out += begin - from;
     const std::string plain = strip_ansi({text + begin, end - begin});

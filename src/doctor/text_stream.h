@@ -28,6 +28,11 @@ class Utf16 {
   uint32_t high_ = 0;
 };
 
+/// Where the line, or piece of a line between carriage returns, that holds `at` begins and ends; looked for
+/// in [least, most).
+size_t piece_begin(const char* text, size_t at, size_t least);
+size_t piece_end(const char* text, size_t at, size_t most);
+
 int64_t count_newlines(const char* from, const char* to);
 
 struct Oddities {
