@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "doctor/rank.h"
 
 namespace ep {
 
@@ -160,7 +161,7 @@ bool code_or_table(std::string_view line) {
       R"(|\b(?:e?grep|rg|ack|zgrep|journalctl -g|awk|sed) (?:-\S+ |\d+ )*(?:-e ?)?['"/])");
   static const re2::RE2 kTable(
       R"(^\W*(?:[A-Za-z_]\w+\s+(?:[=:|-]+>?\s*)?)?\|?\s*(?:0x)?\d{1,4}\s*[|:)]?\s+[a-zA-Z][\w ,'()/-]{4,90}\|?\s*$)"
-      R"(|^\s*(?:cuda|CUDA_|ncclr?|IBV_|NVSHMEMX?_|E[A-Z]{3})\w*\s*(?:->|=>|[=:|])\s*[a-z][\w ,'()-]+$)");
+      R"(|^\s*(?:cuda|CUDA_|ncclr?|IBV_|NVSHMEMX?_|E[A-Z]{3})\w*\s*(?:->|=>|[=|])\s*[a-z][\w ,'()-]+$)");
   return matches(line, kCode) || matches(line, kPattern) || matches(line, kTable);
 }
 
@@ -176,7 +177,7 @@ bool told(std::string_view sentence) {
 }  // namespace
 
 bool prose_line(std::string_view line) {
-  line = line.substr(0, kMost);
+  line = past_prefix(line.substr(0, kMost));
   return reads_like_prose(line) && !program_prefix(without_quotes(line));
 }
 
@@ -186,24 +187,24 @@ bool harmless(std::string_view line) {
       R"(|HTTP/\d\.\d" [45]\d\d|pip's dependency resolver does not currently|\[c10d\] The IPv6 network addr|\[c10d\] The hostname of)"
       R"(|, retrying\b|\bWARNING: Retrying|^\s*(?:-\w, +)?--[\w-]+[ =,<\[]|Ignore import error|debconf: )"
       R"(|Running pip as the 'root' user|Startup probe failed|Can't uninstall|\bcollected \d+ items)");
-  return matches(line.substr(0, kMost), kHarmless);
+  return matches(past_prefix(line.substr(0, kMost)), kHarmless);
 }
 
 bool guide_title(std::string_view line) {
   static const re2::RE2 kTitle(
       R"((?i)^(?:#+|=+|subject:|title:)\s*.*\b(?:faqs?|frequently asked|trouble-?shooting|runbook|playbook|release notes?|change ?log|what's new|known (?:issues|problems|errors)|common (?:issues|problems|errors)|error (?:codes?|messages)|cheat ?sheet|guide|how ?to)\b)");
-  return matches(line.substr(0, 200), kTitle);
+  return matches(past_prefix(line.substr(0, 200)), kTitle);
 }
 
 bool tells_own_trouble(std::string_view line) {
   static const re2::RE2 kOwn(
       R"((?i)\b(?:I|we|my|our|us|me|I'm|we're|I've|we've)\b|\bany (?:idea|help|hint|suggestion|clue)|\bplease help|\b(?:not sure|no idea) (?:what|why|how)\b|\bthanks\b)");
-  return matches(line.substr(0, kMost), kOwn) && tells_trouble(line);
+  return matches(past_prefix(line.substr(0, kMost)), kOwn) && tells_trouble(line);
 }
 
 bool tells_trouble(std::string_view line) {
   static const re2::RE2 kQuestion(R"(^\W*Q\d*[:.)])");
-  line = line.substr(0, kMost);
+  line = past_prefix(line.substr(0, kMost));
   if (matches(line, kQuestion) || of_a_list(line)) return false;
   if (program_prefix(line)) return false;
   const std::string outside = without_quotes(line);
@@ -221,7 +222,7 @@ void Reading::line(std::string_view text, int64_t number) {
       R"((?i)\b(?:similar to|such as|for example|for instance|an example of|e\.g\.|typical(?:ly)?|sample)\b.{0,60}:\s*$|\bexamples?:\s*$)");
   static const re2::RE2 kAdvice(
       R"((?i)\b(?:you|your|must|should|see also|refer to|note that|make sure|ensure|by default|recommended|supported|required|can be)\b)");
-  const std::string_view plain = trim(text.substr(0, kMost));
+  const std::string_view plain = trim(past_prefix(text.substr(0, kMost)));
   if (lines_ < 5 && guide_title(plain)) title_ = true;
   const bool fence = starts_with(plain, "```") || starts_with(plain, "~~~");
   if (open_) {
@@ -265,7 +266,9 @@ bool Reading::page() const {
 Voice voice(std::string_view line, const LinePattern& pattern) {
   static const re2::RE2 kReports(
       R"((?i)^\W*(?:\[\S+\] *)?(?:fatal|error|failed|failure|msg|stderr)\b[^`]{0,40}?[:!])");
-  if (line.size() > kMost || matches(line, kReports)) return Voice::machine;
+  if (line.size() > kMost) return Voice::machine;
+  line = past_prefix(line);
+  if (matches(line, kReports)) return Voice::machine;
   if (of_a_list(line)) return Voice::mentioned;
   if (code_or_table(line)) return Voice::quoted;
   if (!reads_like_prose(line, 4)) return Voice::machine;

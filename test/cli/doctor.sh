@@ -19,7 +19,7 @@ run 3 doctor noise.log; out_has "Not judged"; out_has "is no text"
 run 3 doctor empty.log; out_has "nothing to read"
 printf 'Traceback\n' | gzip >short.log.gz
 run 3 doctor short.log.gz; out_has "zcat short.log.gz"
-run 0 doctor "$problems/healthy/quiet_buying_question.log"; out_has "container.ibverbs-provider"; out_has "No known problem found"
+run 0 doctor "$problems/healthy/whole_buying_question.log"; out_has "container.ibverbs-provider"; out_has "No known problem found"
 run 2 doctor "$problems"; err_has "folder"
 
 code=0; "$EPREADY" doctor - <"$problems/driver.hca-name/hit1.log" >out 2>err || code=$?

@@ -202,6 +202,8 @@ Lines sum(const Lines& a, const Lines& b) {
 TEST(Noise, AHitKeepsItsAnswerAmongHarmlessLines) {
   const auto hits = fixtures(true);
   auto healthy = fixtures(false);
+  // Pages, letters and reports of test runners (whole_*.log) mean something as a whole: no noise of a run.
+  std::erase_if(healthy, [](const Log& h) { return h.name.find("/whole_") != std::string::npos; });
   size_t kept = 0;
   for (Log& h : healthy) kept += (h.text = neutral(h)).size();
   std::erase_if(healthy, [](const Log& h) { return h.text.size() < 2; });
