@@ -76,10 +76,24 @@ Result<> act(const CMakeBuild& a, Job& job) {
 Result<> act(const RunSelf& a, Job& job) {
   Call call;
   call.argv = {job.site().options->self.empty() ? "/proc/self/exe" : job.site().options->self};
-  call.argv.insert(call.argv.end(), a.args.begin(), a.args.end());
   call.limit_s = a.limit_s;
   call.in_root = false;
-  return run_call(call, job);
+  // What it would write goes through the tree like every other file: below the root, and undo can take it
+  // back.
+  std::string output;
+  for (size_t i = 0; i < a.args.size(); ++i) {
+    if (a.args[i] == "--output" && i + 1 < a.args.size())
+      output = a.args[++i];
+    else
+      call.argv.push_back(a.args[i]);
+  }
+  if (const std::string& root = job.site().tree.root(); root != "/" && !a.args.empty() && a.args[0] == "env")
+    call.argv.insert(call.argv.end(), {"--root", root});
+  if (output.empty()) return run_call(call, job);
+  call.quiet = true;
+  auto answer = job.call(call);
+  if (!answer) return Failure(answer.error());
+  return act(WriteFile{output, answer->out, 0644}, job);
 }
 
 }  // namespace ep

@@ -228,7 +228,7 @@ class Install {
     if (auto r = site.keeper->make_dirs(stage()); !r) return Failure(r.error());
     auto argv = command(false);
     std::replace(argv.begin(), argv.end(), std::string("install"), std::string("download"));
-    argv.insert(argv.end(), {"--dest", site.tree.real(stage())});
+    argv.insert(argv.end(), {"--dest", stage()});  // pip runs inside the root
     for (const auto& r : without_hashes(a_.requirements)) argv.push_back(r);
     if (auto r = run_call(program(std::move(argv)), job_); !r) return Failure(r.error());
     std::error_code ec;

@@ -37,11 +37,13 @@ Result<> check_host(const Plan& plan, const ApplyOptions& options, const HostSit
               "this one is " + host.host_name, "make one here: epready plan -o FILE");
 }
 
-Result<> check_drift(const Plan& plan, World& world) {
+/// An image shows what is installed in it, and nothing of the machine that will boot it.
+Result<> check_drift(const Plan& plan, const ApplyOptions& options, World& world) {
   auto now = world.facts_now(plan);
   std::vector<std::string> drifted;
   for (const auto& [fact, value] : plan.facts_used) {
     auto it = now.find(fact);
+    if (options.root != "/" && it == now.end()) continue;
     std::string today = it == now.end() ? "unknown" : it->second;
     if (today != value) drifted.push_back(fact + ": was '" + value + "', is '" + today + "'");
   }
@@ -228,7 +230,7 @@ Result<ApplyReport> apply_plan(const Plan& plan, const ApplyOptions& asked, Prog
   bool fresh = !options.resume && !options.may_drift;
   // A plan that was begun here has changed facts itself; from then on the predicates decide.
   if (fresh && !(past_text && was_begun(*past_text, digest)))
-    if (auto r = check_drift(plan, *world); !r) return Failure(r.error());
+    if (auto r = check_drift(plan, options, *world); !r) return Failure(r.error());
   JournalText past;
   auto lock = settle(site, past);
   if (!lock) return Failure(lock.error());

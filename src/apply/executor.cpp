@@ -66,8 +66,28 @@ bool Executor::is_reboot(size_t i) const {
 
 // The command that goes on with this plan, whoever gives it: root's own prefix is another one than a user's.
 std::string Executor::again(const std::string& flags) const {
-  std::string prefix = plan_.prefix == "/opt/epready" ? "" : " --prefix " + plan_.prefix;
-  return "epready apply --resume" + prefix + flags;
+  std::string prefix = plan_.prefix == "/opt/epready" ? "" : " --prefix " + shell_quote(plan_.prefix);
+  std::string root = site_.tree.root() == "/" ? "" : " --root " + shell_quote(site_.tree.root());
+  return "epready apply --resume" + prefix + root + flags;
+}
+
+std::string Executor::again_on_host() const {
+  return "epready apply --resume" +
+         (plan_.prefix == "/opt/epready" ? "" : " --prefix " + shell_quote(plan_.prefix));
+}
+
+// Steps that act on, read or are proven by a running kernel. From inside an image they would reach the
+// machine that the image is mounted on.
+bool Executor::only_where_it_runs(const Step& step) {
+  for (const auto& p : step.after)
+    for (const char* of_running : {"driver-at-least", "nic-reaches-gpu-memory", "option-live", "rdma-named"})
+      if (p.name == of_running) return true;
+  for (const auto& a : step.actions)
+    if (const auto* self = std::get_if<RunSelf>(&a)) {
+      const auto lane = std::find(self->args.begin(), self->args.end(), "--lane");
+      if (lane == self->args.end() || lane + 1 == self->args.end() || *(lane + 1) != "local") return true;
+    }
+  return false;
 }
 
 Predicate Executor::at_mirror(Predicate p) const {
@@ -139,6 +159,10 @@ void Executor::refuse_what_is_elsewhere() {
     else if (image && is_reboot(i))
       finish(i, StepState::elsewhere, "an image is not running: it boots with these settings",
              "on the booted host: epready verify -r 1");
+    else if (image && only_where_it_runs(step))
+      finish(i, StepState::elsewhere,
+             "an image is not running: kernel, names of NICs and GIDs are those of the machine that boots it",
+             "on the booted host: " + again_on_host());
     else if (step.needs_root && !site_.host.is_root)
       finish(i, StepState::elsewhere, "needs root", as_root(again(), site_.host));
   }

@@ -37,6 +37,8 @@ class Executor {
   bool is_reboot(size_t i) const;
   std::set<std::string> cut_off() const;
   std::string again(const std::string& flags = {}) const;
+  std::string again_on_host() const;
+  static bool only_where_it_runs(const Step& step);
 
   const Plan& plan_;
   Site& site_;

@@ -146,6 +146,7 @@ Result<Answer> Job::call(const Call& call) {
   Spawn spawn;
   spawn.argv = call.argv;
   bool chrooted = call.in_root && site_.tree.root() != "/";
+  if (chrooted && !call.cwd.empty()) spawn.argv.insert(spawn.argv.begin(), {"env", "-C", call.cwd});
   if (chrooted) spawn.argv.insert(spawn.argv.begin(), {"chroot", site_.tree.root()});
   spawn.env = base_environment();
   set_variable(spawn.env, "DEBIAN_FRONTEND", "noninteractive");

@@ -11,7 +11,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <vector>
+
+#include "host/snapshot.h"
 
 namespace ep {
 namespace {
@@ -217,7 +220,14 @@ Result<Tree> Tree::open(const std::string& root) {
 }
 
 std::string Tree::real(const std::string& path) const {
-  return root_ == "/" ? path : root_ + path;
+  if (root_ == "/") return path;
+  const auto inside = canonical_path(path, true, [&](const std::string& p) -> std::optional<std::string> {
+    char target[4096];
+    const ssize_t n = readlink((root_ + p).c_str(), target, sizeof target);
+    if (n <= 0 || n == ssize_t(sizeof target)) return std::nullopt;
+    return std::string(target, size_t(n));
+  });
+  return root_ + (inside ? *inside : "/proc/link-loop");  // a name that nothing can be made at
 }
 
 Result<Tree::Place> Tree::parent_of(const std::string& path) const {

@@ -47,7 +47,8 @@ class Tree {
   static Result<Tree> open(const std::string& root);
 
   const std::string& root() const { return root_; }
-  /// The path as the caller's file system sees it: root + path.
+  /// The path as the caller's file system sees it. Below a root other than "/" links are resolved here, as
+  /// the machine that boots from it would: an absolute link of an image never leads out of the image.
   std::string real(const std::string& path) const;
 
   /// The entry at an absolute path; the last component is not followed. A missing folder on the way is

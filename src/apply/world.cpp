@@ -107,7 +107,9 @@ class LiveWorld : public World {
     s.is_root = geteuid() == 0;
     s.has_sudo = f.user.has_sudo.value_or(true);
     s.has_systemd = root_ == "/" && host_->exists("/run/systemd/system");
-    if (f.container.runtime.ok() && *f.container.runtime != "none") s.container = *f.container.runtime;
+    // An image is no container, wherever the one who works on it is.
+    if (root_ == "/" && f.container.runtime.ok() && *f.container.runtime != "none")
+      s.container = *f.container.runtime;
     return s;
   }
   void refresh() override { facts_.reset(); }
@@ -117,6 +119,7 @@ class LiveWorld : public World {
     std::map<std::string, std::string> out;
     Scope scope = fact_scope(facts());
     for (const auto& [name, unused] : plan.facts_used) {
+      if (root_ != "/" && !starts_with(name, "os.")) continue;  // an image shows no hardware
       auto it = scope.find(name);
       if (it != scope.end() && it->second.known) out[name] = it->second.present ? it->second.text : "absent";
     }

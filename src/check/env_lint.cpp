@@ -6,42 +6,13 @@
 #include <algorithm>
 #include <set>
 
-#include "base/text.h"
 #include "base/version.h"
-#include "base/words.h"
+#include "check/env_lint_parts.h"
 
 namespace ep {
 namespace {
 
-struct Lint {
-  const EnvLintInput& in;
-  const Variables& vars;
-  std::vector<Finding> out;
-
-  std::string get(const std::string& name) const {
-    auto it = in.environment.find(name);
-    return it == in.environment.end() ? std::string() : std::string(trim(it->second));
-  }
-  bool has(const std::string& name) const { return in.environment.count(name) > 0; }
-  bool on(const std::string& name) const {
-    std::string v = lower(get(name));
-    return !v.empty() && v != "0" && v != "false" && v != "no" && v != "off" && v != "n";
-  }
-  Finding& say(const char* code, Severity s, const std::string& name, BothWords title, std::string fix = {}) {
-    Finding f;
-    f.code = code;
-    f.severity = s;
-    f.title = std::move(title.en);
-    f.title_zh = std::move(title.zh);
-    f.evidence.push_back({"environment", 0, name + "=" + get(name)});
-    if (!fix.empty()) f.fix.push_back(std::move(fix));
-    out.push_back(std::move(f));
-    return out.back();
-  }
-  std::string version_of(const std::string& owner) const {
-    return owner == "nvshmem" ? in.nvshmem : owner == "nccl" ? in.nccl : "";
-  }
-};
+using Lint = EnvLintBench;
 
 bool is_switch(const std::string& v) {
   static const std::set<std::string> kWords = {"0",   "1", "true", "false", "yes", "no", "on",
@@ -89,24 +60,45 @@ BothWords value_wanted(const Variable& v, const std::string& name, const std::st
     return both("{} takes 0 or 1; \"{}\" is none of them", "{} 可取 0 或 1；\"{}\" 不在其中", name, have);
   if (v.form == "size")
     return both("{} takes a size such as 1G; \"{}\" is none", "{} 取 1G 之类的大小；\"{}\" 不是", name, have);
+  if (v.has_range)
+    return both("{} takes a number from {} to {}; \"{}\" is none", "{} 取 {} 到 {} 的数字；\"{}\" 不是", name,
+                v.min, v.max, have);
   return both("{} takes a number; \"{}\" is none", "{} 取数字；\"{}\" 不是", name, have);
+}
+
+bool is_number(const Variable& v, const std::string& text) {
+  const auto n = parse_int(text);
+  return n && (!v.has_range || (*n >= v.min && *n <= v.max));
+}
+
+/// Programs that are not looked for in wheels by version rules: gone is gone unless an old one is here.
+BothWords version_words(const Variable& v, const std::string& name, const std::string& version) {
+  if (!v.until.empty() && version.empty())
+    return both("{} is gone from {} {} (which {} is here is not known): newer ones ignore it",
+                "{0} 自 {1} {2} 起已取消（此处 {1} 版本未知）：新版本会忽略它", name, v.owner, v.until,
+                v.owner);
+  if (!v.until.empty() && (v.since.empty() || compare_versions(VersionOrder::dotted, version, v.since) >= 0))
+    return both("{} is gone from {} {}: no effect", "{} 自 {} {} 起已取消：不起作用", name, v.owner, v.until);
+  return both("{} exists from {} {}; {} is here: no effect", "{} 自 {} {} 起才有；此处为 {}：不起作用", name,
+              v.owner, v.since, version);
 }
 
 void check_versions_and_values(Lint& l) {
   for (const auto& [name, value] : l.in.environment) {
     const Variable* v = l.vars.find(name);
     if (!v) continue;
-    std::string version = l.version_of(v->owner);
-    if (!in_force(*v, version))
-      l.say("env-version", Severity::warn, name,
-            v->until.empty()
-                ? both("{} exists from {} {}; {} is here: no effect",
-                       "{} 自 {} {} 起才有；此处为 {}：不起作用", name, v->owner, v->since, version)
-                : both("{} is gone from {} {}: no effect", "{} 自 {} {} 起已取消：不起作用", name, v->owner,
-                       v->until));
+    const std::string version = l.version_of(v->owner);
+    // Of a library that says nothing about its version nothing is known; a program's variable that is gone
+    // from all newer ones is worth a word.
+    const bool library = v->owner == "nvshmem" || v->owner == "nccl";
+    if (!in_force(*v, version) || (version.empty() && !v->until.empty() && !library)) {
+      auto& f = l.say("env-version", Severity::warn, name, version_words(*v, name, version));
+      f.cause = v->note.en;
+      f.cause_zh = v->note.zh;
+    }
     std::string x(trim(value));
     if (x.empty()) continue;
-    bool bad = (v->form == "switch" && !is_switch(x)) || (v->form == "number" && !parse_int(x)) ||
+    bool bad = (v->form == "switch" && !is_switch(x)) || (v->form == "number" && !is_number(*v, x)) ||
                (v->form == "size" && !is_size(x));
     if (v->form == "values") {
       bad = std::none_of(v->values.begin(), v->values.end(),
@@ -119,11 +111,15 @@ void check_versions_and_values(Lint& l) {
       f.cause = v->note.en;
       f.cause_zh = v->note.zh;
     }
-    if (!v->overwritten_by.empty() && l.in.lane != "v2")
+    if (!v->overwritten_by.empty() && v->overwritten_with != x && l.in.lane != "v2")
       l.say("env-overwritten", Severity::info, name,
             both("{} is written again by {}: what is set here has no effect for it",
                  "{} 会被 {} 重新写入：此处的设置对它无效", name, v->overwritten_by));
   }
+}
+
+bool several_nics(const Lint& l) {
+  return l.in.topology && l.in.topology->gpus.size() > 1 && l.in.topology->usable().size() > 1;
 }
 
 void check_no_effect(Lint& l) {
@@ -136,15 +132,10 @@ void check_no_effect(Lint& l) {
             "export NVSHMEM_ENABLE_NIC_PE_MAPPING=1");
   if (mapping_on && !l.has("NVSHMEM_HCA_LIST") && !l.has("NVSHMEM_HCA_PE_MAPPING") &&
       !l.has("DEEP_EP_DEVICE_TO_HCA_MAPPING"))
-    l.say("env-danger", Severity::warn, "NVSHMEM_ENABLE_NIC_PE_MAPPING",
+    l.say("env-danger", several_nics(l) ? Severity::fail : Severity::warn, "NVSHMEM_ENABLE_NIC_PE_MAPPING",
           {"without a list each DeepEP process takes the first device: it is PE 0 of its own world, and one "
            "NIC carries everything",
            "没有列表时每个 DeepEP 进程都取第一个设备：它是自己 world 的 PE 0，全部流量落在一张网卡上"});
-  if (l.has("NVSHMEM_HCA_PE_MAPPING") && mapping_on && l.in.lane != "v2")
-    l.say("env-danger", Severity::warn, "NVSHMEM_HCA_PE_MAPPING",
-          {"DeepEP V1 starts every process as PE 0 of its own world: all take the first entry; give each "
-           "process its NVSHMEM_HCA_LIST",
-           "DeepEP V1 的每个进程都是自己 world 的 PE 0：都会取第一项；请给每个进程各自的 NVSHMEM_HCA_LIST"});
   if (l.has("NVSHMEM_HOME"))
     l.say("env-no-effect", Severity::info, "NVSHMEM_HOME",
           {"nothing reads NVSHMEM_HOME; builds of DeepEP read NVSHMEM_DIR",
@@ -170,6 +161,61 @@ void check_contradictions(Lint& l) {
   if (l.get("NCCL_GIN_TYPE") == "0" && l.in.lane == "v2")
     l.say("env-contradiction", Severity::fail, "NCCL_GIN_TYPE",
           {"GIN type 0 is none: V2 across hosts needs GIN", "GIN 类型 0 即没有：跨机 V2 需要 GIN"});
+  struct Pair {
+    const char *name, *other;
+    bool (*clash)(const std::string& a, const std::string& b);
+    Severity severity;
+    Text why;
+  };
+  static const Pair kPairs[] = {
+      {"NCCL_NET",
+       "NCCL_IB_HCA",
+       [](const std::string& a, const std::string&) { return lower(a) == "socket"; },
+       Severity::fail,
+       {"NCCL_NET=Socket takes RDMA away while NCCL_IB_HCA chooses RDMA devices",
+        "NCCL_NET=Socket 会失去 RDMA，而 NCCL_IB_HCA 却在选择 RDMA 设备"}},
+      {"NVSHMEM_IB_ENABLE_IBGDA",
+       "NVSHMEM_IBGDA_NIC_HANDLER",
+       [](const std::string& a, const std::string&) { return a == "0" || lower(a) == "false"; },
+       Severity::info,
+       {"IBGDA is switched off, so its handler chooses nothing (DeepEP V1 switches it on again)",
+        "IBGDA 已关闭，其 handler 不起作用（DeepEP V1 会重新打开）"}},
+      {"NCCL_IB_GID_INDEX",
+       "NCCL_IB_ADDR_FAMILY",
+       [](const std::string& a, const std::string&) { return parse_int(a).value_or(-1) >= 0; },
+       Severity::warn,
+       {"a fixed GID index and an address family: the index wins, the family does nothing",
+        "同时固定 GID 索引与地址族：索引优先，地址族不起作用"}},
+      {"NVSHMEM_IB_GID_INDEX",
+       "NVSHMEM_IB_ADDR_FAMILY",
+       [](const std::string& a, const std::string&) { return parse_int(a).value_or(-1) >= 0; },
+       Severity::warn,
+       {"a fixed GID index and an address family: the index wins, the family does nothing",
+        "同时固定 GID 索引与地址族：索引优先，地址族不起作用"}},
+      {"NCCL_IB_GID_INDEX",
+       "NVSHMEM_IB_GID_INDEX",
+       [](const std::string& a, const std::string& b) {
+         const auto x = parse_int(a), y = parse_int(b);
+         return x && y && *x >= 0 && *y >= 0 && *x != *y;
+       },
+       Severity::warn,
+       {"NCCL and NVSHMEM are told different GID indices on the same ports",
+        "NCCL 与 NVSHMEM 在相同端口上被指定了不同的 GID 索引"}},
+      {"NCCL_MIN_NCHANNELS",
+       "NCCL_MAX_NCHANNELS",
+       [](const std::string& a, const std::string& b) {
+         const auto x = parse_int(a), y = parse_int(b);
+         return x && y && *x > *y;
+       },
+       Severity::warn,
+       {"the smallest number of channels is above the largest", "最小通道数大于最大通道数"}},
+  };
+  for (const auto& p : kPairs)
+    if (l.has(p.name) && !l.get(p.other).empty() && p.clash(l.get(p.name), l.get(p.other)))
+      l.say("env-contradiction", p.severity, p.name, {std::string(p.why.en), std::string(p.why.zh)});
+  if (l.in.lane == "v2" && (l.off("NCCL_GIN_ENABLE") || l.on("EP_DISABLE_GIN")))
+    l.say("env-contradiction", Severity::fail, l.on("EP_DISABLE_GIN") ? "EP_DISABLE_GIN" : "NCCL_GIN_ENABLE",
+          {"GIN is switched off: V2 across hosts needs it", "GIN 已关闭：跨机 V2 需要它"});
   static const std::vector<std::string> kGib = {"NCCL_SHIMNET_GUEST_CONFIG_CHECKER_CONFIG_FILE",
                                                 "NCCL_TUNER_CONFIG_PATH"};
   bool a = l.has(kGib[0]), b = l.has(kGib[1]);
@@ -212,13 +258,6 @@ void check_dangers(Lint& l) {
        Severity::warn,
        {"0 keeps rails apart: fine in hybrid mode, fatal for V2 with allow_hybrid_mode=0",
         "0 使各 rail 分离：hybrid 模式可以，allow_hybrid_mode=0 的 V2 会失败"}},
-      {"NCCL_CROSS_NIC",
-       [](const Lint& x, const std::string& v) {
-         return v == "0" && x.in.lane == "v2" && x.has("NCCL_SHIMNET_GUEST_CONFIG_CHECKER_CONFIG_FILE");
-       },
-       Severity::info,
-       {"gIB wants 0: rails stay apart, so V2 must run in hybrid mode (allow_hybrid_mode=1)",
-        "gIB 要求 0：各 rail 分离，因此 V2 必须用 hybrid 模式（allow_hybrid_mode=1）"}},
       {"NCCL_P2P_DISABLE",
        [](const Lint&, const std::string& v) { return v == "1"; },
        Severity::fail,
@@ -227,6 +266,21 @@ void check_dangers(Lint& l) {
        [](const Lint&, const std::string& v) { return v == "1"; },
        Severity::fail,
        {"1 takes RDMA away from NCCL", "1 使 NCCL 失去 RDMA"}},
+      {"NCCL_NET_GDR_LEVEL",
+       [](const Lint&, const std::string& v) { return lower(v) == "loc" || v == "0"; },
+       Severity::warn,
+       {"LOC takes GPUDirect RDMA away: every byte goes through host memory",
+        "LOC 会失去 GPUDirect RDMA：数据都经过主机内存"}},
+      {"NVSHMEM_IB_ENABLE_IBGDA",
+       [](const Lint& x, const std::string&) {
+         return x.off("NVSHMEM_IB_ENABLE_IBGDA") && x.in.lane == "v1";
+       },
+       Severity::info,
+       {"off; DeepEP V1 switches it on again for itself", "已关闭；DeepEP V1 会自行打开"}},
+      {"NVSHMEM_REMOTE_TRANSPORT",
+       [](const Lint&, const std::string& v) { return lower(v) == "none"; },
+       Severity::warn,
+       {"none: no transport to other hosts but IBGDA", "none：除 IBGDA 外没有跨机传输"}},
       {"NVSHMEM_DISABLE_P2P",
        [](const Lint&, const std::string& v) { return v == "1"; },
        Severity::info,
@@ -254,112 +308,32 @@ void check_dangers(Lint& l) {
           both("a depth of {} holds {} tokens a rank in low-latency mode (2 * (tokens + 1) are needed)",
                "深度 {} 在低延迟模式下每 rank 只容 {} 个 token（需要 2 * (token 数 + 1)）", *depth,
                *depth / 2 - 1));
-  if (lower(l.get("NVSHMEM_IBGDA_NIC_HANDLER")) == "gpu" && l.in.peer_mapping_override == false)
-    l.say("env-danger", Severity::fail, "NVSHMEM_IBGDA_NIC_HANDLER",
-          {"gpu needs PeerMappingOverride=1 in the loaded driver, which is not set here: NVSHMEM ends with "
-           "\"GPU cannot map UAR\" instead of falling back; auto falls back from 3.4.5",
-           "gpu 需要已加载驱动的 PeerMappingOverride=1，此处未设置：NVSHMEM 会以 \"GPU cannot map UAR\" "
-           "终止而不降级；auto 自 3.4.5 起可降级"},
-          "unset NVSHMEM_IBGDA_NIC_HANDLER, or set the option (epready driver) and reboot");
-  if (l.get("NVSHMEM_IBGDA_NIC_HANDLER") == "cpu_host_memory" && !l.in.nvshmem.empty() &&
-      compare_versions(VersionOrder::dotted, l.in.nvshmem, "3.4.5") < 0)
-    l.say("env-version", Severity::fail, "NVSHMEM_IBGDA_NIC_HANDLER",
-          both("cpu_host_memory exists from NVSHMEM 3.4.5; {} is here",
-               "cpu_host_memory 自 NVSHMEM 3.4.5 起才有；此处为 {}", l.in.nvshmem));
-}
-
-// Names out of lists such as "=mlx5_0:1,mlx5_3" or "0:mlx5_0:1,1:mlx5_1:1".
-std::vector<std::string> names_in(const std::string& list, bool with_gpu) {
-  std::vector<std::string> out;
-  std::string s = list;
-  while (!s.empty() && (s[0] == '=' || s[0] == '^')) s.erase(0, 1);
-  for (auto part : split(s, ',')) {
-    auto f = split(trim(part), ':');
-    size_t k = with_gpu ? 1 : 0;
-    if (f.size() > k && !f[k].empty()) out.emplace_back(f[k]);
-  }
-  return out;
-}
-
-void check_against_host(Lint& l) {
-  const Topology* t = l.in.topology;
-  if (!t || t->nics.empty()) return;
-  struct Row {
-    const char* name;
-    bool gpu;
-  };
-  for (Row r :
-       {Row{"NVSHMEM_HCA_LIST", false}, Row{"NVSHMEM_HCA_PE_MAPPING", false},
-        Row{"DEEP_EP_DEVICE_TO_HCA_MAPPING", true}, Row{"NCCL_IB_HCA", false}, Row{"EP_NIC_NAME", false}}) {
-    std::string value = l.get(r.name);
-    if (value.empty() || value[0] == '^') continue;
-    bool prefix_form = std::string_view(r.name) == "NCCL_IB_HCA" && value[0] != '=';
-    for (const auto& n : names_in(value, r.gpu)) {
-      const TopologyNic* nic = t->nic(n);
-      if (!nic) {
-        bool any = prefix_form && std::any_of(t->nics.begin(), t->nics.end(),
-                                              [&](const TopologyNic& x) { return starts_with(x.name, n); });
-        if (!any)
-          l.say(
-              "env-danger", Severity::fail, r.name,
-              both("{} names {}, which this host does not have", "{} 指定了 {}，本机没有该设备", r.name, n));
-      } else if (!nic->usable) {
-        l.say("env-danger", Severity::warn, r.name,
-              {fmt::format("{} names {}, which is not for EP here ({}: {})", r.name, n, nic->role,
-                           nic->reason.en),
-               fmt::format("{} 指定了 {}，它在此不用于 EP（{}：{}）", r.name, n, nic->role, nic->reason.zh)});
-      }
-      if (prefix_form && nic)
-        for (const auto& x : t->nics)
-          if (x.name != n && starts_with(x.name, n)) {
-            l.say("env-danger", x.usable ? Severity::info : Severity::warn, r.name,
-                  both("without = {} also takes {}", "不带 = 时 {} 也会匹配 {}", n, x.name),
-                  "NCCL_IB_HCA=" + t->strings.nccl_ib_hca);
-            prefix_form = false;
-            break;
-          }
-    }
-  }
-  if (!t->strings.deep_ep.empty() && l.has("DEEP_EP_DEVICE_TO_HCA_MAPPING") &&
-      l.get("DEEP_EP_DEVICE_TO_HCA_MAPPING") != t->strings.deep_ep)
-    for (auto part : split(l.get("DEEP_EP_DEVICE_TO_HCA_MAPPING"), ',')) {
-      auto f = split(trim(part), ':');
-      auto gpu = f.size() >= 2 ? parse_int(f[0]) : std::nullopt;
-      if (!gpu) continue;
-      auto want = t->mapping.pairs.find(int(*gpu));
-      if (want == t->mapping.pairs.end() || want->second == f[1]) continue;
-      size_t g = 0;
-      while (g < t->gpus.size() && t->gpus[g].index != int(*gpu)) ++g;
-      for (size_t n = 0; g < t->gpus.size() && n < t->nics.size(); ++n)
-        if (t->nics[n].name == f[1] && !is_near(t->gpu_nic[g][n]) &&
-            is_near(t->mapping.relation.at(int(*gpu)))) {
-          l.say(
-              "env-danger", Severity::warn, "DEEP_EP_DEVICE_TO_HCA_MAPPING",
-              both("GPU {} is sent to {} ({}), {} is nearer ({})", "GPU {} 被指向 {}（{}），而 {} 更近（{}）",
-                   *gpu, f[1], to_string(t->gpu_nic[g][n]), want->second,
-                   to_string(want->second.empty() ? LinkClass::unknown : t->mapping.relation.at(int(*gpu)))),
-              t->strings.deep_ep);
-          return;
-        }
-    }
-  for (const char* name : {"NVSHMEM_IB_GID_INDEX", "NCCL_IB_GID_INDEX"}) {
-    auto index = parse_int(l.get(name));
-    if (!index || *index < 0) continue;
-    if (t->gid.needed.has_value() && !*t->gid.needed && *index != 0)
-      l.say("env-danger", Severity::warn, name,
-            both("{} is set, but this is InfiniBand: another index than 0 may not exist",
-                 "设置了 {}，但这是 InfiniBand：0 以外的索引可能不存在", name));
-    for (const auto& [dev, right] : t->gid.per_device)
-      if (right != *index) {
-        l.say("env-danger", Severity::fail, name,
-              both("{}={}, but {} needs {}: leave it unset", "{}={}，而 {} 需要 {}：请不要设置", name, *index,
-                   dev, right));
-        break;
-      }
-  }
 }
 
 }  // namespace
+
+std::string EnvLintBench::version_of(const std::string& owner) const {
+  if (owner == "nvshmem") return in.nvshmem;
+  if (owner == "nccl") return in.nccl;
+  if (in.facts)
+    for (const auto& e : in.facts->python)
+      for (const auto& p : e.packages)
+        if (p.name == owner) return p.version;
+  return {};
+}
+
+bool EnvLintBench::of_one_rank() const {
+  for (const char* name : {"LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID", "MPI_LOCALRANKID"})
+    if (!get(name).empty()) return true;
+  const std::string devices = get("CUDA_VISIBLE_DEVICES");
+  return !devices.empty() && !contains(devices, ",");
+}
+
+std::vector<std::string> list_parts(const std::string& value, char sep) {
+  std::vector<std::string> out;
+  for (auto part : split(value, sep)) out.emplace_back(trim(part));
+  return out;
+}
 
 std::optional<bool> peer_mapping_override(const Facts& facts) {
   const auto it = facts.driver.registry_dwords.find("PeerMappingOverride");
@@ -376,6 +350,7 @@ std::vector<Finding> lint_environment(const EnvLintInput& input, const Variables
   check_no_effect(l);
   check_contradictions(l);
   check_dangers(l);
+  check_nic_lists(l);
   check_against_host(l);
   std::stable_sort(l.out.begin(), l.out.end(),
                    [](const Finding& a, const Finding& b) { return a.severity > b.severity; });

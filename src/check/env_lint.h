@@ -18,6 +18,7 @@ struct EnvLintInput {
   std::string lane;                           ///< v1, v2, or empty: both
   const Topology* topology = nullptr;         ///< nullptr: names and indices are not checked
   std::optional<bool> peer_mapping_override;  ///< of the loaded driver; nothing: not known
+  const Facts* facts = nullptr;               ///< interfaces, modules, ports, wheels; nullptr: not checked
 };
 
 /// Codes: env-unknown, env-misspelt, env-version, env-no-effect, env-overwritten, env-value,

@@ -1,14 +1,33 @@
 // `apply`: do a plan, journalled; go on after a reboot or an interruption.
 #include <fmt/core.h>
 
+#include "apply/tree.h"
 #include "cli/apply_options.h"
 #include "cli/plan_options.h"
 #include "cli/rows.h"
+#include "host/host.h"
 #include "report/apply_report.h"
 #include "report/plan_report.h"
 
 namespace ep {
 namespace {
+
+/// An image for machines like this one: what is installed is read from the image, hardware from here.
+Facts inside_root(const Facts& here, const std::string& root, const std::string& prefix) {
+  Facts f = read_facts(*live_host(root), prefix);
+  f.cpu = here.cpu;
+  f.pci = here.pci;
+  f.gpus = here.gpus;
+  f.num_amd_gpus = here.num_amd_gpus;
+  f.rdma = here.rdma;
+  f.rdma_readable = here.rdma_readable;
+  f.netdevs = here.netdevs;
+  f.matrices = here.matrices;
+  f.platform = here.platform;
+  f.user = here.user;
+  if (!f.os.architecture.ok()) f.os.architecture = here.os.architecture;
+  return f;
+}
 
 class Apply : public Command {
  public:
@@ -47,7 +66,9 @@ class Apply : public Command {
     progress.reset();
     if (!report) return c.report(report.error());
     c.out(c.json ? apply_json(*report) : apply_text(*report, c.look()));
-    c.next(next_after(*report));
+    std::string next = next_after(*report);
+    if (arguments_.root != "/" && next == "epready verify -r 1") next = "epready status";
+    c.next(next + (next == "epready status" ? place_words(arguments_) : ""));
     return report->exit_code();
   }
 
@@ -68,6 +89,10 @@ class Apply : public Command {
     }
     auto input = plan_input(c, wanted_);
     if (!input) return Failure(input.error());
+    if (arguments_.root != "/") {
+      if (auto tree = Tree::open(arguments_.root); !tree) return Failure(tree.error());
+      input->facts = inside_root(input->facts, arguments_.root, wanted_.plan.prefix);
+    }
     auto planned = make_plan(input->facts, input->recipe, wanted_.plan);
     if (!planned) return Failure(planned.error());
     if (!c.json && !planned->plan.empty()) c.out(plan_text(planned->plan, c.look()) + "\n");

@@ -74,6 +74,13 @@ std::vector<Option> run_options(ApplyArguments& a) {
        false}};
 }
 
+std::string place_words(const ApplyArguments& a) {
+  std::string out;
+  if (!a.prefix.empty() && a.prefix != default_prefix()) out += " --prefix " + shell_quote(a.prefix);
+  if (!a.root.empty() && a.root != "/") out += " --root " + shell_quote(a.root);
+  return out;
+}
+
 Result<ApplyOptions> apply_options(const ApplyArguments& a, const Context& c) {
   ApplyOptions o;
   auto yes = parse_consent(a.yes);

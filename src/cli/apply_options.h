@@ -23,6 +23,8 @@ std::vector<Option> place_options(ApplyArguments& a);
 /// --yes, --offline, --mirror, --jobs.
 std::vector<Option> run_options(ApplyArguments& a);
 
+/// " --prefix X --root Y" as far as they are not the usual ones: next commands go to the same place.
+std::string place_words(const ApplyArguments& a);
 /// From arguments to executor options: consent words, FROM=TO pairs, folders. Errors: usage.
 Result<ApplyOptions> apply_options(const ApplyArguments& a, const Context& c);
 /// The progress display that fits this terminal and --json.

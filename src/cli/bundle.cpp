@@ -90,6 +90,14 @@ class Bundle : public Command {
   }
 
   int run(Context& c) override {
+    for (const char* end : {".tar", ".tar.gz", ".tgz", ".zip", ".snap", ".gz", ".xz"})
+      if (ends_with(output_, end))
+        return c.report(Error{ErrorKind::usage,
+                              "a bundle is a folder, not an archive",
+                              output_,
+                              "what lies in it is meant to be looked through before it is packed",
+                              again(output_.substr(0, output_.size() - std::string_view(end).size()), c),
+                              {}});
     std::vector<Piece> logs;
     for (const auto& f : files_) {
       auto piece = read_log(f);
@@ -106,13 +114,17 @@ class Bundle : public Command {
       return c.report({ErrorKind::interrupted, "stopped, nothing was written", "", "", "", {}});
     SnapshotData data = recorder.data();
     hide(facts, logs, data);
-    preview(c, logs);
+    if (!c.json) preview(c, logs);
     if (!yes_) {
-      c.next("epready bundle --yes" + (files_.empty() ? std::string() : " " + shell_join(files_)),
-             {"nothing is written yet", "尚未写出任何内容"});
+      if (c.json) c.out(json_text(logs));
+      c.next(again(output_, c), {"nothing is written yet", "尚未写出任何内容"});
       return 0;
     }
     if (auto ok = write(logs, data); !ok) return c.report(ok.error());
+    if (c.json) {
+      c.out(json_text(logs));
+      return 0;
+    }
     c.out(fmt::format("{}: {}\n{}: {}\n", c.tr({"written", "已写出"}), output_,
                       c.tr({"the map, for you alone", "对照表，仅供自己保存"}), map_path()));
     c.next("epready doctor --from " + shell_quote(output_ + "/host.snap"));
@@ -120,6 +132,37 @@ class Bundle : public Command {
   }
 
  private:
+  /// The same with consent, into the same folder, of the same host.
+  std::string again(const std::string& output, const Context& c) const {
+    return "epready bundle --yes" + (output.empty() ? std::string() : " -o " + shell_quote(output)) +
+           c.from_option() + (files_.empty() ? std::string() : " " + shell_join(files_));
+  }
+  std::string json_text(const std::vector<Piece>& logs) const {
+    nlohmann::ordered_json j = {{"schema", "epready-bundle-1"},
+                                {"tool", "epready"},
+                                {"written", yes_},
+                                {"output", yes_ ? output_ : ""},
+                                {"map", yes_ ? map_path() : ""}};
+    j["replaced"] = nlohmann::ordered_json::array();
+    for (const auto& e : names_.entries())
+      j["replaced"].push_back({{"what", e.what}, {"original", e.original}, {"stand_in", e.stand_in}});
+    j["files"] = nlohmann::ordered_json::array({{{"name", "host.snap"}}});
+    for (const auto& p : logs) j["files"].push_back({{"name", "logs/" + p.name}, {"bytes", p.text.size()}});
+    return j.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  }
+  /// Of a wheel's description only what facts are read from: the rest names authors, lists and sites that are
+  /// nobody's secret and hide what is.
+  static std::string needed_fields(std::string_view metadata) {
+    std::string out;
+    for (const auto line : lines(metadata)) {
+      if (line.empty()) break;
+      for (const char* field :
+           {"Metadata-Version:", "Name:", "Version:", "Requires-Dist:", "Requires-Python:"})
+        if (starts_with(line, field)) out += std::string(line) + "\n";
+    }
+    return out + "\n";
+  }
+
   std::string map_path() const { return output_ + "-map.json"; }
 
   void hide(const Facts& facts, std::vector<Piece>& logs, SnapshotData& data) {
@@ -127,6 +170,9 @@ class Bundle : public Command {
     for (const char* variable : {"USER", "LOGNAME", "SUDO_USER", "HOME"})
       if (auto it = data.environment.find(variable); it != data.environment.end())
         names_.know_user(it->second.substr(it->second.rfind('/') + 1));
+    for (auto& [path, node] : data.nodes)
+      if (node.content && (ends_with(path, ".dist-info/METADATA") || ends_with(path, ".egg-info/PKG-INFO")))
+        node.content = needed_fields(*node.content);
     for (const auto& p : logs) names_.learn(p.text);
     for (const auto& [path, node] : data.nodes)
       if (node.content) names_.learn(*node.content);

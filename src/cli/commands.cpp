@@ -23,7 +23,7 @@ const std::vector<CommandRow>& commands() {
        Group::know,
        {"Pack this host and logs for a bug report, names and addresses replaced", "打包本机与日志用于报告问题，名称与地址均被替换"},
        true,
-       false,
+       true,
        make_bundle},
       {"explain", Group::know, {"Show a known problem: cause, fix, look-alikes, sources",
                                 "显示一个已知问题：原因、处理、易混问题、来源"}, false, true, make_explain},

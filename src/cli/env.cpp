@@ -8,6 +8,7 @@
 #include "cli/plan_options.h"
 #include "cli/rows.h"
 #include "facts/topology.h"
+#include "host/host.h"
 #include "plan/env_render.h"
 #include "plan/fact_scope.h"
 
@@ -88,6 +89,13 @@ class EnvCommand : public Command {
          {"auto", "all", "none"},
          "WHEN",
          false},
+        {"--root",
+         {"A mounted image: its folders, and no NICs (apply uses it)",
+          "已挂载的镜像：只有目录，没有网卡（apply 使用）"},
+         &root_,
+         {},
+         "DIR",
+         false},
         {"--data-dir",
          {"Folder that stands in for the built-in data", "替代内置数据的目录"},
          &data_dir_,
@@ -110,7 +118,12 @@ class EnvCommand : public Command {
                             "--shell, --systemd, --docker and --k8s exclude each other",
                             "epready env --shell",
                             {}});
-    auto facts = read_hosts(c.from, {});
+    if (!root_.empty() && !c.from.empty())
+      return c.report(fail(ErrorKind::usage, "--root and --from exclude each other", root_).value());
+    auto facts =
+        root_.empty()
+            ? read_hosts(c.from, {})
+            : Result<std::vector<Facts>>(std::vector<Facts>{read_facts(*live_host(root_), request_.prefix)});
     if (!facts) return c.report(facts.error());
     auto variables = load_variables(data_dir_);
     if (!variables) return c.report(variables.error());
@@ -158,7 +171,7 @@ class EnvCommand : public Command {
   }
 
   EnvRequest request_;
-  std::string data_dir_, lane_, output_;
+  std::string data_dir_, lane_, output_, root_;
   bool shell_ = false, systemd_ = false, docker_ = false, k8s_ = false;
 };
 

@@ -57,6 +57,7 @@ class EnvLint : public Command {
     in.nccl = nccl_.empty() ? found_version(f, "nvidia-nccl-cu") : nccl_;
     in.lane = lane_;
     in.topology = &t;
+    in.facts = &f;
     in.peer_mapping_override = peer_mapping_override(f);
     auto findings = lint_environment(in, *variables);
     bool fail = false;

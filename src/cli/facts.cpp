@@ -63,7 +63,7 @@ class FactsCommand : public Command {
       return 0;
     }
     c.out(facts_text(*facts, {area_, all_}, c.look()));
-    c.next(area_.empty() ? "epready lanes" : "epready facts");
+    c.next((area_.empty() ? "epready lanes" : "epready facts") + c.from_option());
     return 0;
   }
 

@@ -43,24 +43,29 @@ class LibsLintCommand : public Command {
     auto read = c.read(**host, prefix_);
     if (!read) return c.report(read.error());
     const Facts& facts = *read;
-    auto environment = choose(**host, facts);
+    auto environment = choose(c, **host, facts);
     if (!environment) return c.report(environment.error());
     const LibraryFacts libraries = read_libraries(**host, *environment, facts);
     const LibsLint lint = lint_libraries(libraries, *environment, facts, c.lang);
     c.out(c.json ? libs_lint_json(libraries, lint) : libs_lint_text(libraries, lint, c.look()));
-    bool fail = false;
-    for (const auto& f : lint.findings) fail |= f.severity == Severity::fail;
-    c.next(fail ? "epready doctor --fix" : "epready verify -r 1");
-    return fail ? 1 : 0;
+    const Finding* worst = nullptr;
+    for (const auto& f : lint.findings)
+      if (f.severity == Severity::fail && (!worst || (worst->fix.empty() && !f.fix.empty()))) worst = &f;
+    // The first fault's own mend: the doctor plans steps of ours, and most faults here are pip's.
+    c.next(!worst               ? "epready verify -r 1" + c.from_option()
+           : worst->fix.empty() ? "epready explain " + worst->code
+                                : worst->fix.front());
+    return worst ? 1 : 0;
   }
 
  private:
-  Result<PythonEnvironment> choose(const Host& host, const Facts& facts) const {
+  Result<PythonEnvironment> choose(const Context& c, const Host& host, const Facts& facts) const {
     if (!prefix_.empty()) {
       for (const auto& root : {prefix_ + "/venv", prefix_})
         if (host.exists(root + "/bin/python3")) return read_environment_at(host, root);
       return fail(ErrorKind::absent, "no Python environment there", prefix_,
-                  "neither bin/python3 nor venv/bin/python3 is in it", "epready facts python");
+                  "neither bin/python3 nor venv/bin/python3 is in it",
+                  "epready facts --area python" + c.from_option());
     }
     // facts order them as a shell would: the active one first, then those on PATH, then the usual places.
     for (const auto& e : facts.python)

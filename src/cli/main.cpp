@@ -1,9 +1,20 @@
 // epready: facts -> lanes -> plan -> apply -> env -> verify -> report, and the doctor at any point.
+#include <poll.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <exception>
 
 #include "cli/parse.h"
+
+namespace {
+/// The reader of a pipe closed it (| head): it has what it wanted.
+bool reader_went_away() {
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  return poll(&out, 1, 0) > 0 && (out.revents & POLLERR) != 0;
+}
+}  // namespace
 
 int main(int argc, char** argv) {
   // A reader that goes away (| head) is an end of output, not a crash; write errors show in the exit code
@@ -26,8 +37,10 @@ int main(int argc, char** argv) {
                  e.what());
     return 70;
   }
-  // A full disk behind stdout must not look like success.
-  if (std::fflush(stdout) != 0 && code == 0) {
+  // A full disk behind stdout must not look like success. A reader that went away is none of that: quiet, and
+  // the command's own exit code, so that `epready facts | head -1` is good under pipefail.
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (!written && code == 0 && !reader_went_away()) {
     std::perror("epready: cannot write the result");
     return 1;
   }

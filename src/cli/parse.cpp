@@ -29,7 +29,11 @@ constexpr GroupName kGroups[] = {
 Lang lang_of_locale() {
   for (const char* name : {"LC_ALL", "LC_MESSAGES", "LANG"}) {
     const char* v = std::getenv(name);
-    if (v && *v) return starts_with(v, "zh") ? Lang::zh : Lang::en;
+    // Chinese is written in UTF-8: a terminal of another encoding (zh_CN.GB18030) would show rubbish.
+    const std::string_view codeset =
+        v && contains(v, ".") ? std::string_view(v).substr(std::string_view(v).find('.') + 1) : "";
+    const bool utf8 = codeset.empty() || icontains(codeset, "utf-8") || icontains(codeset, "utf8");
+    if (v && *v) return starts_with(v, "zh") && utf8 ? Lang::zh : Lang::en;
   }
   return Lang::en;
 }

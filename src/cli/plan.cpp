@@ -141,7 +141,7 @@ class PlanCommand : public Command {
   /// A container shares kernel, GPUs and NICs with its host and nothing else: what it needs is planned for
   /// the inside of its image. The image is the one on record for the versions that the plan chooses.
   Result<Planned> plan_inside(const PlanInput& input, std::string& image, std::string& toolkit) const {
-    const std::string runtime = form_ == "k8s" ? "kubernetes" : "docker";
+    const std::string runtime = container_runtime();
     auto first = make_plan(inside_image(input.facts, runtime, ""), input.recipe, arguments_.plan);
     if (!first) return first;
     image = image_.empty() ? image_for(*first) : image_;
@@ -154,6 +154,7 @@ class PlanCommand : public Command {
     return make_plan(inside_image(input.facts, runtime, cuda->version), input.recipe, arguments_.plan);
   }
 
+  std::string container_runtime() const { return form_ == "k8s" ? "kubernetes" : "docker"; }
   bool for_container() const { return form_ == "dockerfile" || form_ == "k8s"; }
 
   int write_form(const Context& c, const PlanInput& input, const Planned& planned, const std::string& image,
@@ -170,7 +171,10 @@ class PlanCommand : public Command {
     in.toolkit = toolkit;
     auto variables = load_variables(data_folder(arguments_.data_dir));
     if (!variables) return c.report(variables.error());
-    const EnvAhead env = environment_ahead(input.facts, planned, *variables, c.lang);
+    if (auto ok = form_fits(form_, input.facts, planned.plan); !ok) return c.report(ok.error());
+    const Facts facts =
+        for_container() ? inside_image(input.facts, container_runtime(), toolkit) : input.facts;
+    const EnvAhead env = environment_ahead(facts, planned, *variables, c.lang);
     in.plan = &planned.plan;
     in.env = &env;
     const Platform* pod = planned.platform && !planned.platform->pod.empty()

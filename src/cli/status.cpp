@@ -33,8 +33,7 @@ class Status : public Command {
       return 0;
     }
     bool over = code == 0 && !status->steps.empty();
-    std::string place = prefix == default_prefix() ? "" : " --prefix " + prefix;
-    c.next(over ? "epready verify -r 1" : "epready apply --resume" + place);
+    c.next(over ? "epready verify -r 1" : "epready apply --resume" + place_words(arguments_));
     return over ? 0 : code == 0 ? 3 : code;
   }
 

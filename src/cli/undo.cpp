@@ -45,7 +45,9 @@ class Undo : public Command {
     progress.reset();
     if (!report) return c.report(report.error());
     c.out(c.json ? undo_json(*report) : undo_text(*report, c.look()));
-    c.next(dry_ ? "epready undo" : report->reboot_advised ? "reboot when it suits" : "epready facts");
+    c.next(dry_                     ? "epready undo" + place_words(arguments_)
+           : report->reboot_advised ? "reboot when it suits"
+                                    : "epready facts");
     return report->exit_code();
   }
 

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <fnmatch.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
@@ -71,6 +72,28 @@ const char* space_type(long magic) {
     default:
       return "";
   }
+}
+
+// What dpkg-query would print of an image, from its own database: one row a package, in the probe's columns,
+// for the patterns that the probe names. dpkg(1): a stanza a package, fields "Package", "Version", "Status".
+std::string packages_of_image(std::string_view status, const ProbeRow& row) {
+  std::string out, name, version, state;
+  const auto flush = [&] {
+    bool wanted = false;
+    for (size_t i = 3; i < row.argv.size(); ++i)
+      wanted = wanted || fnmatch(row.argv[i], name.c_str(), 0) == 0;
+    if (wanted && !name.empty()) out += fmt::format("{}\t{}\t{}\n", name, version, state);
+    name = version = state = "";
+  };
+  for (const auto line : lines(status)) {
+    if (line.empty()) flush();
+    for (const auto& [field, into] : {std::pair<std::string_view, std::string*>{"Package: ", &name},
+                                      {"Version: ", &version},
+                                      {"Status: ", &state}})
+      if (starts_with(line, field)) *into = std::string(trim(line.substr(field.size())));
+  }
+  flush();
+  return out;
 }
 
 class LiveHost final : public Host {
@@ -218,6 +241,17 @@ ProbeResult LiveHost::probe(std::string_view probe_name) const {
   const ProbeRow* row = find_probe(probe_name);
   if (!row) {
     p.why = fmt::format("no probe is called {}", probe_name);
+    return p;
+  }
+  if (!root_.empty() && probe_name == "dpkg") {
+    const auto status = read("/var/lib/dpkg/status", 256u << 20);
+    p.found = status || status.error().kind != ErrorKind::absent;
+    if (status) {
+      p.exit_code = 0;
+      p.out = packages_of_image(*status, *row);
+    } else {
+      p.why = status.error().why.empty() ? "the image has no /var/lib/dpkg/status" : status.error().why;
+    }
     return p;
   }
   if (!root_.empty()) {

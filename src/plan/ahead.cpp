@@ -67,7 +67,9 @@ EnvAhead environment_ahead(const Facts& facts, const Planned& planned, const Var
   for (auto [component, version] : {std::pair("nvshmem", &r.nvshmem), {"nccl", &r.nccl}})
     if (const Choice* c = planned.solution.choice(component)) *version = c->version;
   r.venv_follows = has_step(plan, "python");
-  if (planned.platform && !planned.platform->gib_dir.empty() && !f.platform.gib_dir.ok()) {
+  // The place on record is the one that pods see; a container that docker runs has no such folder.
+  const bool docker = f.container.runtime.value_or("none") == "docker";
+  if (planned.platform && !planned.platform->gib_dir.empty() && !f.platform.gib_dir.ok() && !docker) {
     r.gib = "all";
     r.gib_dir = planned.platform->gib_dir;
   }
@@ -82,6 +84,13 @@ EnvAhead environment_ahead(const Facts& facts, const Planned& planned, const Var
     std::erase_if(e.findings, [](const Finding& x) { return x.code == "prefix_not_mlx5"; });
   }
   std::erase_if(e.left_out, [](const EnvLine& l) { return l.name == "NVSHMEM_HCA_PE_MAPPING"; });
+  if (f.container.runtime.value_or("none") != "none")
+    for (auto& l : e.left_out)
+      if (l.name == "NVSHMEM_IBGDA_NIC_HANDLER")
+        l.why = {
+            "the driver's options belong to the machine that runs this (epready driver there); auto asks "
+            "them",
+            "驱动选项属于运行它的主机（在那里执行 epready driver）；auto 会自行查询"};
   for (const auto& nic : t.nics) {
     if (nic.address.empty() || !nic.named || nic.name.empty()) continue;
     const std::string mark = fmt::format("@NIC{}@", out.nics.size());

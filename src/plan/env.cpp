@@ -49,12 +49,20 @@ void device_names(Work& w) {
             "设备名为 mlx5_*，所有版本都会查看");
     return;
   }
-  if (w.nvshmem_at_least("3.5.19")) {
-    w.leave("NVSHMEM_HCA_PREFIX", common_prefix(usable),
-            "NVSHMEM 3.5.19 and newer look at every name but smi*",
+  const std::string shared = common_prefix(usable);
+  if (w.out.nvshmem.empty() && !shared.empty()) {
+    w.set("NVSHMEM_HCA_PREFIX", shared,
+          fmt::format(
+              "devices are named {}*, and which NVSHMEM will read this is not known: 3.4.5 looks at mlx5* "
+              "only without it, 3.5.19 and newer find them either way",
+              shared),
+          fmt::format("设备名为 {}*，且 NVSHMEM 版本未知：3.4.5 不设它只看 mlx5*，3.5.19 及更新版本两者皆可",
+                      shared));
+  } else if (w.nvshmem_at_least("3.5.19")) {
+    w.leave("NVSHMEM_HCA_PREFIX", shared, "NVSHMEM 3.5.19 and newer look at every name but smi*",
             "NVSHMEM 3.5.19 及更新版本查看除 smi* 外的所有设备名");
   } else if (w.nvshmem_at_least("3.4.5")) {
-    std::string p = common_prefix(usable);
+    const std::string& p = shared;
     if (p.empty()) {
       Finding f;
       f.code = "prefix_not_mlx5";
@@ -127,11 +135,23 @@ void mapping(Work& w) {
         fmt::format("GPU 与网卡的对应：{}{}；由带 PR 466 的 DeepEP 或 epready 钩子读取", t.mapping.reason.zh,
                     shared_tie ? "，此处两块 GPU 与两张网卡等距" : ""));
   for (const auto& [gpu, nic] : t.mapping.pairs) w.out.per_rank.emplace_back(gpu, nic + ":1");
+  std::string without;
+  for (const auto& g : t.gpus)
+    if (!t.mapping.pairs.count(g.index)) without += (without.empty() ? "" : ", ") + std::to_string(g.index);
+  if (!without.empty()) {
+    Finding f;
+    f.code = "mapping_incomplete";
+    f.severity = Severity::warn;
+    f.title = fmt::format("GPU {} has no NIC of its own here: DeepEP stops there with KeyError", without);
+    f.title_zh = fmt::format("GPU {} 在此没有自己的网卡：DeepEP 会以 KeyError 终止", without);
+    f.next = "epready topology";
+    w.out.findings.push_back(f);
+  }
   w.leave("NVSHMEM_HCA_PE_MAPPING",
           t.strings.hca_pe_mapping.empty() ? "mlx5_0:1:1,..." : t.strings.hca_pe_mapping,
-          "DeepEP's processes each are PE 0 of their own world: all would take the first entry; the per-rank "
-          "lines below do it right",
-          "DeepEP 各进程都是自己 world 的 PE 0，会都取第一项；请用下方每 rank 变量");
+          "DeepEP's processes each are PE 0 of their own world: all would take the first entry; per-rank "
+          "lines of this environment do it right",
+          "DeepEP 各进程都是自己 world 的 PE 0，会都取第一项；请用本环境的每 rank 变量");
 }
 
 void nccl_devices(Work& w) {

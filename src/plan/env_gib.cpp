@@ -76,7 +76,8 @@ void env_gib(EnvWork& w) {
     w.out.findings.push_back(x);
     return;
   }
-  const bool gke = f.platform.cloud.value_or("") == "gcp" && f.container.runtime.value_or("none") != "none";
+  const bool gke =
+      f.platform.cloud.value_or("") == "gcp" && f.container.runtime.value_or("none") == "kubernetes";
   if (w.request.gib == "none" && there)
     w.leave("NCCL_TUNER_CONFIG_PATH", g.dir + "/configs/...",
             "gIB is left out as a whole: all of its variables or none", "gIB 变量要么全设要么全不设");

@@ -18,9 +18,16 @@ Variable read_variable(const TomlNode& node, const std::string& file, const std:
   v.owner = owner;
   v.since = r.text("since");
   v.until = r.text("until");
-  v.form = r.one_of("form", {"switch", "number", "size", "text", "values"}, "text");
+  v.form = r.one_of(
+      "form", {"switch", "number", "size", "text", "values", "interfaces", "interface-prefixes"}, "text");
   v.values = r.strings("values");
   v.overwritten_by = r.text("overwritten_by");
+  v.overwritten_with = r.text("overwritten_with");
+  v.has_range = r.has("min");
+  v.min = r.integer("min");
+  v.max = r.integer("max");
+  if (r.has("min") != r.has("max") || v.min > v.max || (v.has_range && v.form != "number"))
+    r.complain(node, "min and max of " + v.name + " do not go together, or it is no number");
   v.note = read_phrase(r, "note", true);
   v.source = r.text("source", true);
   if ((v.form == "values") != !v.values.empty())

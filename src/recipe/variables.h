@@ -11,11 +11,16 @@ namespace ep {
 
 struct Variable {
   std::string name;
-  std::string owner;         ///< nvshmem, nccl, deepep
+  std::string owner;         ///< nvshmem, nccl, deepep, vllm ...
   std::string since, until;  ///< versions of the owner, empty = always; `until` is the first without it
-  std::string form;          ///< switch, number, size, text, values
+  /// switch, number, size, text, values, interfaces (exact names), interface-prefixes (NCCL's dialect: =
+  /// exact, ^ without, else prefixes)
+  std::string form;
+  bool has_range = false;  ///< numbers: from min to max
+  long long min = 0, max = 0;
   std::vector<std::string> values;
-  std::string overwritten_by;  ///< program that sets it after the user: deepep-v1
+  std::string overwritten_by;    ///< program that sets it after the user: deepep-v1
+  std::string overwritten_with;  ///< the value that it sets, when that is always the same
   Phrase note;
   std::string source;
 };

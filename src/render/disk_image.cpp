@@ -9,21 +9,6 @@
 namespace ep {
 namespace {
 
-/// A predicate as a shell condition; empty for those that a clone shares with the machine it was copied from.
-std::string condition(const Predicate& p) {
-  if (p.name == "rdma-named" && p.args.size() == 1)
-    return fmt::format("ls /sys/class/infiniband 2>/dev/null | grep -q {}", shell_quote("^" + p.args[0]));
-  if (p.name != "option-live" || p.args.size() != 3) return {};
-  const std::string &option = p.args[1], &value = p.args[2];
-  const size_t eq = value.find('=');
-  const std::string row = option.substr(option.rfind("NVreg_", 0) == 0 ? 6 : 0);
-  const std::string pattern = eq == value.npos
-                                  ? fmt::format("^{}: {}$", row, value)
-                                  : fmt::format("^{}:.*{}=\\(0x\\)\\{{0,1\\}}{}\\([^0-9a-fA-F]\\|$\\)", row,
-                                                value.substr(0, eq), value.substr(eq + 1));
-  return fmt::format("grep -q {} /proc/driver/nvidia/params", shell_quote(pattern));
-}
-
 std::string first_boot(const RenderInput& in) {
   const Plan& p = *in.plan;
   std::string out =
@@ -33,12 +18,7 @@ std::string first_boot(const RenderInput& in) {
       "022\n" +
       std::string(shell_prelude());
   for (const auto& s : p.steps) {
-    if (s.risk == Risk::reboot)
-      for (const auto& after : s.after)
-        if (const auto test = condition(after); !test.empty())
-          out +=
-              fmt::format("{} || ep_die {}\n", test,
-                          shell_quote("not so on this machine: " + after.name + " " + join(after.args, " ")));
+    if (s.risk == Risk::reboot) out += shell_of_live(p) + "ep_live || ep_die \"$ep_why\"\n";
     if (is_env_step(s))
       for (const auto& a : s.actions) out += shell_of(a, p, in.env);
   }

@@ -22,19 +22,8 @@ std::string commands(const Step& s, const RenderInput& in) {
   return out;
 }
 
-constexpr std::string_view kReboot =
-    R"sh(# A reboot is proven by another boot id. EPREADY_AUTO_REBOOT=1 reboots by itself (first boot of an image).
-ep_reboot() {
-  boot=$(cat /proc/sys/kernel/random/boot_id)
-  if [ -f "$EP_STATE/boot" ] && [ "$(cat "$EP_STATE/boot")" != "$boot" ]; then return 0; fi
-  printf '%s\n' "$boot" > "$EP_STATE/boot"
-  if [ "${EPREADY_AUTO_REBOOT:-}" = 1 ]; then systemctl reboot; exit 4; fi
-  ep_say "reboot now, then run this script again"
-  exit 4
-}
-)sh";
-
-/// Steps as shell, each once: a mark in EP_STATE says it is done.
+/// Steps as shell, each once: a mark in EP_STATE says it is done. The reboot has none: it is asked every time
+/// whether it is needed.
 std::string step_blocks(const RenderInput& in, bool (*left_out)(const Step&), const std::string& whose) {
   std::string out;
   for (const auto& s : in.plan->steps) {
@@ -42,6 +31,10 @@ std::string step_blocks(const RenderInput& in, bool (*left_out)(const Step&), co
                        one_line(s.title), one_line(s.why));
     if (left_out && left_out(s)) {
       out += fmt::format("# {}\n", whose);
+      continue;
+    }
+    if (s.risk == Risk::reboot) {
+      out += "ep_reboot\n";
       continue;
     }
     out += fmt::format("if [ ! -e \"$EP_STATE/{0}\" ]; then\nep_say {1}\n{2}: > \"$EP_STATE/{0}\"\nfi\n",
@@ -82,7 +75,10 @@ bool is_env_step(const Step& s) {
 std::string script_body(const RenderInput& in, bool (*left_out)(const Step&), const std::string& whose) {
   std::string out = "#!/bin/sh\n" + form_head(in, "#") + "set -eu\numask 022\n";
   out += "EP_STATE=" + shell_quote(in.plan->prefix + "/script-state") + "\ninstall -d \"$EP_STATE\"\n";
-  out += std::string(shell_prelude()) + std::string(kReboot);
+  out += std::string(shell_prelude());
+  if (std::any_of(in.plan->steps.begin(), in.plan->steps.end(),
+                  [&](const Step& s) { return s.risk == Risk::reboot && !(left_out && left_out(s)); }))
+    out += shell_of_live(*in.plan) + std::string(shell_of_reboot());
   return out + step_blocks(in, left_out, whose);
 }
 
@@ -191,45 +187,6 @@ std::string render_dockerfile(const RenderInput& in) {
   return out;
 }
 
-std::string render_ansible(const RenderInput& in) {
-  const Plan& p = *in.plan;
-  std::string out = form_head(in, "#");
-  out += "- name: " + yaml_quote("epready " + p.stack) +
-         "\n  hosts: all\n  gather_facts: false\n  vars:\n    ep_state: " +
-         yaml_quote(p.prefix + "/script-state") + "\n  tasks:\n";
-  out +=
-      "    - name: Folder for marks\n      become: true\n      ansible.builtin.file: { path: \"{{ ep_state "
-      "}}\", state: directory, mode: \"0755\" }\n";
-  for (const auto& s : p.steps) {
-    const bool reboots = s.risk == Risk::reboot;
-    out += "    - name: " + yaml_quote(s.id + ": " + s.title) + "\n";
-    if (s.needs_root || s.risk != Risk::user_files || p.prefix.substr(0, 5) == "/opt/")
-      out += "      become: true\n";
-    const bool packages_only = s.actions.size() == 1 && std::holds_alternative<InstallPackages>(s.actions[0]);
-    if (reboots) {
-      out += "      ansible.builtin.reboot: { reboot_timeout: 1800 }\n      args: {}\n";
-      // Only where the boot is the one that the options were set in.
-      out.erase(out.size() - std::string("      args: {}\n").size());
-      continue;
-    }
-    if (packages_only) {
-      std::string names;
-      for (const auto& n : std::get<InstallPackages>(s.actions[0]).names)
-        names += (names.empty() ? "" : ", ") + yaml_quote(n);
-      out += "      ansible.builtin.apt: { name: [" + names +
-             "], state: present, update_cache: true, install_recommends: false }\n";
-      continue;
-    }
-    const std::string body = "set -eu\n" + std::string(shell_prelude()) + commands(s, in) + ": > '" +
-                             p.prefix + "/script-state/" + s.id + "'\n";
-    out +=
-        "      ansible.builtin.shell:\n        creates: " + yaml_quote(p.prefix + "/script-state/" + s.id) +
-        "\n        cmd: " +
-        replace_all(replace_all(yaml_block(body, 10), "{{", "{{ '{{' }}"), "{#", "{{ '{#' }}");
-  }
-  return out;
-}
-
 std::string render_cloud_init(const RenderInput& in) {
   const std::string path = "/usr/local/sbin/epready-setup";
   const std::string unit =
@@ -255,7 +212,7 @@ static std::string pod_script(const RenderInput& in) {
   std::string out = script_body(
       in, [](const Step& s) { return for_the_host(s); }, w("belongs to the node", "属于节点"));
   if (!in.toolkit.empty())
-    out.insert(out.find("\n# ", out.find("ep_reboot()")),
+    out.insert(out.find("\n# ", out.find("ep_initramfs()")),
                "\nep_toolkit " + in.toolkit + " " + shell_quote(in.base_image) +
                    "\nep_packages ca-certificates curl git patch python3 python3-venv\n");
   return out + "\nep_say finished\n";
@@ -296,14 +253,21 @@ std::string render_k8s(const RenderInput& in) {
   };
   out += "---\napiVersion: v1\nkind: Pod\nmetadata:\n  name: " + name + "\n";
   if (const auto a = lines_at("metadata.annotations", 4); !a.empty()) out += "  annotations:\n" + a;
-  out += "spec:\n  restartPolicy: Never\n" + lines_at("spec", 2);
+  const std::string spec = lines_at("spec", 2);
+  out += "spec:\n  restartPolicy: Never\n" + spec;
+  // Without this a pod in the host's network asks the host's resolver, which knows no service of the cluster.
+  if (contains(spec, "hostNetwork: true") && !contains(spec, "dnsPolicy:"))
+    out += "  dnsPolicy: ClusterFirstWithHostNet\n";
   out += "  volumes:\n    - { name: setup, configMap: { name: " + name + ", defaultMode: 0755 } }\n" +
          lines_at("spec.volumes", 4);
   out += "  containers:\n    - name: ep\n      image: " + in.base_image +
          "\n      command: [\"/bin/sh\", \"-c\", \"/epready/setup.sh && exec sleep infinity\"]\n" +
          pod_env(in);
   std::string security = lines_at("spec.containers[0].securityContext", 8);
-  if (const auto c = lines_at("spec.containers[0].securityContext.capabilities", 10); !c.empty())
+  // A privileged container has every capability.
+  const bool privileged = contains(security, "privileged: true");
+  if (const auto c = lines_at("spec.containers[0].securityContext.capabilities", 10);
+      !c.empty() && !privileged)
     security += "        capabilities:\n" + c;
   if (!security.empty()) out += "      securityContext:\n" + security;
   if (const auto r = lines_at("spec.containers[0].resources.limits", 10); !r.empty())

@@ -30,6 +30,9 @@ struct RenderInput {
 const std::vector<std::string>& render_forms();
 /// Errors: usage for an unknown form, with the nearest; unsupported where a package source's key is unpinned.
 Result<std::string> render(std::string_view form, const RenderInput& input);
+/// Error (unsupported) where the form would do harm or nothing on that host: an image of a container, a pod
+/// for a machine without GPUs. Unknown forms fit: render names them.
+Result<> form_fits(std::string_view form, const Facts& facts, const Plan& plan);
 
 std::string render_script(const RenderInput& input);
 std::string render_dockerfile(const RenderInput& input);
@@ -45,6 +48,11 @@ std::string shell_of(const Action& action, const Plan& plan, const EnvAhead* env
 std::string shell_of_env(const EnvAhead& env, const std::string& path);
 /// Functions that the commands use: fetching with a hash, checkout of a commit, keys by fingerprint ...
 std::string_view shell_prelude();
+/// Functions ep_live, ep_boot_id and what they need: is what the reboot step must prove so? EP_STATE must be
+/// set.
+std::string shell_of_live(const Plan& plan);
+/// Function ep_reboot, for scripts that are run again after it.
+std::string_view shell_of_reboot();
 /// A block of text as a YAML literal block ("|" and indented lines).
 std::string yaml_block(std::string_view text, int indent);
 /// A YAML double-quoted scalar.

@@ -64,12 +64,15 @@ std::string pretty(std::string_view name, const std::string& text) {
 
 class Page {
  public:
-  Page(const FactsTextOptions& options, const Look& look) : options_(options), look_(look) {}
+  Page(const FactsTextOptions& options, const Look& look, bool text_only)
+      : options_(options), look_(look), text_only_(text_only) {}
 
   template <class T>
   void fact(const char* name, const Fact<T>& f) {
     if (names_only_) return note_version(name, f.ok() ? value_text(f.value) : "", f.ok());
     if (f.known == Known::absent && !options_.all) return;
+    // A text shows little of a host: what it does not show is not listed one by one.
+    if (text_only_ && f.known == Known::unreadable && !options_.all) return;
     if (running_ && kDetail.count(name)) return;
     if (f.ok()) {
       bool show_where = options_.all || !options_.area.empty();
@@ -219,6 +222,7 @@ class Page {
 
   const FactsTextOptions& options_;
   const Look& look_;
+  bool text_only_ = false;  ///< a paste: what it does not show is left out
   std::string out_;
   std::vector<std::pair<size_t, bool>> marks_;  // where a heading began, and whether its parent had content
   int depth_ = 0;
@@ -272,7 +276,7 @@ bool is_volatile(std::string_view path) {
 }  // namespace
 
 std::string facts_text(const Facts& facts, const FactsTextOptions& options, const Look& look) {
-  Page page(options, look);
+  Page page(options, look, facts.host_kind == "paste");
   fields(page, facts);
   return page.text();
 }

@@ -28,3 +28,18 @@ code=0
 err_has "cut.snap"
 run 2 facts --from sample/no-such-host
 err_has "gcp-a4-fresh"
+
+# A reader that closed the pipe has what it wanted: quiet, and the command's own exit code.
+python3 - <<'PY' || die "a closed pipe is an error"
+import os, subprocess
+r, w = os.pipe()
+os.close(r)
+p = subprocess.run([os.environ["EPREADY"], "facts", "--from", "sample/gcp-a4-fresh", "--all"], stdout=w, stderr=subprocess.PIPE)
+assert p.returncode == 0 and b"cannot write" not in p.stderr, p
+PY
+if [ -w /dev/full ]; then
+  code=0
+  "$EPREADY" facts --from sample/gcp-a4-fresh >/dev/full 2>err || code=$?
+  [ "$code" = 1 ] || die "a full disk looks like success"
+  err_has "cannot write the result"
+fi

@@ -51,3 +51,20 @@ for sample in gcp-a4-fresh gcp-a4-done gke-a4-pod h100-ib; do
   grep -aq '^vm$' e/b/host.snap && die "the host's name still stands there alone"
 done
 echo "a bundle hides names"
+
+# What is shown is a value for programs too; an archive's name is no folder; the next command goes to the same place.
+run 0 bundle --from sample/gcp-a4-fresh --json
+json "d['schema'] == 'epready-bundle-1' and d['written'] is False and d['files'][0]['name'] == 'host.snap' and isinstance(d['replaced'], list)"
+run 2 bundle --from sample/gcp-a4-fresh --yes -o report.tar.gz
+err_has "a folder, not an archive"
+[ ! -e report.tar.gz ] || die "a folder with an archive's name"
+run 0 bundle --from sample/gcp-a4-fresh -o elsewhere
+out_has "next: epready bundle --yes -o elsewhere --from sample/gcp-a4-fresh"
+# Of wheels only what facts need.
+rm -rf w && mkdir -p w
+run 0 snapshot --from sample/gcp-a4-done -o w/s
+metadata=$(find w/s/root -name METADATA | head -1)
+[ -n "$metadata" ] || die "the sample holds no wheel"
+printf 'Metadata-Version: 2.1\nName: %s\nVersion: 1\nAuthor-email: Someone <someone@lists.example.org>\nRequires-Dist: numpy\n\nSee https://chat.example.org\n' torch >"$metadata"
+run 0 bundle --from w/s
+out_lacks "example.org"

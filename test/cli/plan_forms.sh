@@ -73,3 +73,32 @@ for form in script dockerfile ansible cloud-init k8s image; do
 done
 run 0 plan --data-dir data --from sample/gcp-a4-fresh
 out_has "--with doca-ofed-key=FINGERPRINT -o plan.json"
+
+# What is inside an image is named by where it stands there, not by where the planning host has it.
+for form in k8s dockerfile; do
+  run 0 plan --as $form --from sample/h100-ib
+  out_has "export CUDA_HOME=/usr/local/cuda"
+  out_lacks "CUDA_HOME=/usr/local/cuda-"
+  run 0 plan --as $form --lane v1 --from sample/gcp-a4-done
+  out_has "export CUDA_HOME=/usr/local/cuda"
+done
+# Docker on a machine of Google: no folder that only pods see, no word about options of this moment's driver.
+run 0 plan --as dockerfile --from sample/gcp-a4-fresh
+out_lacks "/host/home/kubernetes"
+out_lacks "the loaded driver lacks"
+# A privileged container has every capability; the host's network with the cluster's names.
+run 0 plan --as k8s --from sample/h100-ib
+out_has "privileged: true"
+out_lacks "IPC_LOCK"
+out_has "hostNetwork: true"
+out_has "dnsPolicy: ClusterFirstWithHostNet"
+# Forms that would do harm or nothing.
+for form in image cloud-init; do
+  run 3 plan --as $form --from sample/gke-a4-pod
+  err_has "this host is a container"
+done
+for form in image cloud-init k8s dockerfile; do
+  run 3 plan --as $form --from sample/laptop
+  err_has "no NVIDIA GPU"
+done
+run 0 plan --as script --from sample/laptop

@@ -111,9 +111,8 @@ TEST(Forms, AGoldenImageBakesAndLeavesToTheFirstBoot) {
   EXPECT_LT(seal, cloud);
   EXPECT_EQ(text->find("$EP_STATE/env\""), std::string::npos)
       << "the environment file is no part of the image";
-  for (const char* want :
-       {"grep -q '^RegistryDwords:.*PeerMappingOverride=", "grep -q '^mlx5_'",
-        "ep_nic 0000:", "epready-first-boot.service", "MRDMA", "no-address", "set-instance-template"})
+  for (const char* want : {"grep -q '^RegistryDwords:.*PeerMappingOverride=", "ep_rdma mlx5_", "ep_nic 0000:",
+                           "epready-first-boot.service", "MRDMA", "no-address", "set-instance-template"})
     EXPECT_NE(text->find(want), std::string::npos) << want;
   // The commands of the cloud are remarks: nothing of them runs on the machine.
   for (auto line : lines(*text))
@@ -128,7 +127,7 @@ TEST(Forms, TheFirstBootsProofMatchesTheDriversOwnLines) {
   auto r = rendered(sample("gcp-a4-fresh"), "/opt/epready");
   const std::string text = *render("image", r->input);
   const size_t at = text.find("grep -q '^RegistryDwords");
-  const std::string test = text.substr(at, text.find(" /proc/", at) - at);
+  const std::string test = text.substr(at, text.find(" \"${EP_PROC", at) - at);
   const auto matches = [&](const char* line) {
     std::ofstream(scratch.dir / "params") << "EnableStreamMemOPs: 0\n" << line << "\n";
     return run(test + " " + shell_quote((scratch.dir / "params").string())) == 0;
