@@ -80,7 +80,8 @@ std::string Executor::again_on_host() const {
 // machine that the image is mounted on.
 bool Executor::only_where_it_runs(const Step& step) {
   for (const auto& p : step.after)
-    for (const char* of_running : {"driver-at-least", "nic-reaches-gpu-memory", "option-live", "rdma-named"})
+    for (const char* of_running :
+         {"driver-at-least", "nic-reaches-gpu-memory", "option-live", "rdma-named", "gdrdrv-usable"})
       if (p.name == of_running) return true;
   for (const auto& a : step.actions)
     if (const auto* self = std::get_if<RunSelf>(&a)) {

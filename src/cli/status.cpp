@@ -29,7 +29,7 @@ class Status : public Command {
           c.next("tail -f " + s.log);
           return 0;
         }
-      c.next("epready status --prefix " + prefix);
+      c.next("epready status" + place_words(arguments_));
       return 0;
     }
     bool over = code == 0 && !status->steps.empty();

@@ -45,6 +45,9 @@ std::string reboot_tasks(const Plan& p, const Step& s) {
                      "]; then echo \"vain: "
                      "$ep_why\"\nelse echo \"pending: $ep_why\"\nfi\n",
                  root + "      register: ep_boot\n      changed_when: false\n      check_mode: false\n");
+  out += "    - name: " + yaml_quote(s.id + ": no reboot is pending") + "\n" + root +
+         "      ansible.builtin.file: { path: \"{{ ep_state }}/boot\", state: absent }\n"
+         "      when: \"ep_boot.stdout == 'live'\"\n";
   out += "    - name: " + yaml_quote(s.id + ": a reboot did not help") +
          "\n      ansible.builtin.fail:\n        msg: \"rebooted already, and still {{ ep_boot.stdout }} (a "
          "stale "

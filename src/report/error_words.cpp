@@ -11,6 +11,7 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
+    {"a bundle is a folder, not an archive", "bundle 是文件夹，不是压缩包"},
     {"a folder is not a log", "这是文件夹，不是日志"},
     {"a later file would override ", "后面的文件会覆盖 "},
     {"another run works in this prefix", "另一次运行正在使用这个前缀目录"},
@@ -94,6 +95,9 @@ constexpr Row kRows[] = {
     {"too many files for a paste", "作为粘贴文本，文件太多"},
     {"unknown value", "未知的值"},
     {"version range not understood", "无法理解的版本范围"},
+    {"this host is a container ", "此主机是容器 "},
+    {"this host shows no NVIDIA GPU, so there is nothing to put into it",
+     "此主机没有 NVIDIA GPU，没有可放入的内容"},
 };
 
 }  // namespace
