@@ -60,16 +60,25 @@ void collect_lines(const Case& c, Candidate& cand, const LogEvidence::OfProblem&
   }
 }
 
+void forget_lines(Candidate& cand) {
+  cand.hits.clear();
+  cand.symptoms.clear();
+  cand.lines.clear();
+  cand.decisive = cand.supporting = 0;
+  cand.first = cand.last = cand.first_decisive = Place{};
+}
+
 void apply_conditions(const Case& c, Candidate& cand, const LogEvidence::OfProblem& seen) {
   const Problem& p = *cand.problem;
-  for (const FactRule& r : p.rules)
-    if (judge_all(r.all, c.observed) == Truth::yes) {
-      cand.rules.push_back(&r);
-      for (const auto& one : r.all) {
-        const auto v = one.judge(c.observed);
-        if (v.by) cand.conditions.emplace_back(one.text(), v.by);
-      }
+  for (const FactRule& r : p.rules) {
+    if (r.need && !c.logs.names.empty()) continue;  // the log says what failed
+    if (judge_all(r.all, c.observed) != Truth::yes) continue;
+    cand.rules.push_back(&r);
+    for (const auto& one : r.all) {
+      const auto v = one.judge(c.observed);
+      if (v.by) cand.conditions.emplace_back(one.text(), v.by);
     }
+  }
   for (const FactCondition& r : p.require) {
     const auto v = r.judge(c.observed);
     if (v.truth == Truth::no) {
@@ -91,6 +100,11 @@ void apply_conditions(const Case& c, Candidate& cand, const LogEvidence::OfProbl
     const bool weak =
         v.by && cand.decisive > 0 && (v.by->trust == Trust::mentioned || e.contested(c.observed));
     if (v.truth == Truth::yes && !weak) {
+      std::erase_if(cand.rules, [](const FactRule* r) { return !r->despite_exclude; });
+      if (!cand.rules.empty()) {  // what stands beside the exclusion stands alone
+        forget_lines(cand);
+        continue;
+      }
       cand.ruled_out_by = v.by ? std::string(v.fact) + " = " + v.by->value : e.text();
       return;
     }

@@ -26,6 +26,10 @@ bool better(const Candidate& a, const Candidate& b) {
   return a.problem->kind < b.problem->kind;
 }
 
+bool facts_decide(const Candidate& c) {
+  return std::any_of(c.rules.begin(), c.rules.end(), [](const FactRule* r) { return r->decisive; });
+}
+
 /// All lines of `weak` are lines of `strong` too, or `strong` names it as its after-effect and came first.
 bool explains(const Candidate& strong, const Candidate& weak) {
   const auto& list = strong.problem->after_effects;
@@ -33,9 +37,11 @@ bool explains(const Candidate& strong, const Candidate& weak) {
   const Place& cause = strong.decisive > 0 ? strong.first_decisive : strong.first;
   // What a build left out was left out before anything ran, wherever the paste shows it.
   const bool built = strong.problem->phase == "build" && weak.problem->phase != "build";
-  if (named && (built || weak.decisive == 0 || !cause.known() || !earlier(weak.first_decisive, cause)))
+  // A fact of the host was there before the first line of the log.
+  if (named && (built || facts_decide(strong) || weak.decisive == 0 || !cause.known() ||
+                !earlier(weak.first_decisive, cause)))
     return true;
-  if ((weak.decisive > 0 && !named) || weak.hits.empty()) return false;
+  if (((weak.decisive > 0 || facts_decide(weak)) && !named) || weak.hits.empty()) return false;
   return std::all_of(weak.lines.begin(), weak.lines.end(), [&](const LineKey& k) {
     return std::find(strong.lines.begin(), strong.lines.end(), k) != strong.lines.end();
   });
@@ -217,6 +223,19 @@ std::vector<Candidate> explained(std::vector<Candidate> in, std::map<std::string
   return out;
 }
 
+/// Beside a log that shows trouble, facts that nothing in it points to (a small /dev/shm, say) come after
+/// what the log says: they may be true and harmless here.
+void facts_after_lines(std::vector<Candidate>* live, const std::map<std::string, std::string>& explained_by) {
+  const auto from_log = [](const Candidate& x) {
+    return !x.hits.empty() && x.severity != Severity::info && x.confidence >= kShow;
+  };
+  if (std::none_of(live->begin(), live->end(), from_log)) return;
+  std::stable_partition(live->begin(), live->end(), [&](const Candidate& x) {
+    return !x.hits.empty() || std::any_of(explained_by.begin(), explained_by.end(),
+                                          [&](const auto& pair) { return pair.second == x.problem->kind; });
+  });
+}
+
 }  // namespace
 
 Diagnosis judge(const Catalogue& catalogue, const LogEvidence& logs, const Observed& observed, Lang lang) {
@@ -244,6 +263,7 @@ Diagnosis judge(const Catalogue& catalogue, const LogEvidence& logs, const Obser
         }
   std::erase_if(live, [&](const Candidate& x) { return explained_by.count(x.problem->kind) != 0; });
   live = explained(std::move(live), &explained_by);
+  facts_after_lines(&live, explained_by);
 
   const bool sure =
       !live.empty() && live.front().confidence >= kConfident && live.front().severity != Severity::info;

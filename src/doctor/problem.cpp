@@ -155,6 +155,8 @@ void read_patterns(TomlReader& r, Problem& p, std::vector<Error>& errors) {
     if (rule.all.empty()) s.complain(*n, "a rule needs conditions in `all`");
     rule.decisive = s.one_of("weight", kWeights) == "decisive";
     rule.severity = s.has("severity") ? severity_of(s.one_of("severity", kSeverities)) : p.severity;
+    rule.despite_exclude = s.boolean("despite_exclude");
+    rule.need = s.boolean("need");
     rule.seen = words(s);
     s.finish();
     p.rules.push_back(std::move(rule));

@@ -54,6 +54,8 @@ struct FactRule {
   std::vector<FactCondition> all;
   bool decisive = false;
   Severity severity = Severity::fail;
+  bool despite_exclude = false;  ///< stands although an `exclude` of the problem holds
+  bool need = false;  ///< what a lane will want, no sign of a failure: judged only where no log is given
   TwoTexts seen;
 };
 

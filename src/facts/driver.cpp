@@ -31,7 +31,26 @@ std::string module_name(std::string_view name) {
 const char* const kModprobeFolders[] = {"/etc/modprobe.d", "/run/modprobe.d", "/usr/local/lib/modprobe.d",
                                         "/usr/lib/modprobe.d", "/lib/modprobe.d"};
 
-std::vector<ModprobeOption> read_modprobe_options(const Host& host, std::string& trouble) {
+// "NVreg_X=1" or "nvidia NVreg_X=1" alone: modprobe takes the first word for a command and ignores the line.
+void find_strays(std::string_view text, const std::string& path, std::vector<std::string>& out) {
+  int number = 0;
+  bool continues = false;
+  for (auto line : lines(text)) {
+    ++number;
+    line = trim(line);
+    const bool inside = continues;
+    continues = ends_with(line, "\\");
+    if (inside) continue;
+    const auto words = split_ws(line.substr(0, 512));
+    if (words.empty() || line[0] == '#') continue;
+    const bool module_first = words[0] == "nvidia" && words.size() > 1 && starts_with(words[1], "NVreg_");
+    if ((starts_with(words[0], "NVreg_") || module_first) && contains(line, "="))
+      out.push_back(path + ":" + std::to_string(number) + ": " + std::string(line.substr(0, 200)));
+  }
+}
+
+std::vector<ModprobeOption> read_modprobe_options(const Host& host, std::string& trouble,
+                                                  std::vector<std::string>& strays) {
   std::map<std::string, std::string> files;  // name -> path
   for (const char* folder : kModprobeFolders) {
     auto names = host.list(folder);
@@ -57,6 +76,7 @@ std::vector<ModprobeOption> read_modprobe_options(const Host& host, std::string&
       continue;
     }
     auto options = parse_modprobe_options(*text, path);
+    find_strays(*text, path, strays);
     out.insert(out.end(), options.begin(), options.end());
   }
   return out;
@@ -77,7 +97,7 @@ Fact<std::string> live_option(const Host& host, const Result<std::string>& param
 
 void read_options(const Reading& r, NvidiaDriver& d) {
   std::string trouble;
-  auto all = read_modprobe_options(r.host, trouble);
+  auto all = read_modprobe_options(r.host, trouble, d.stray_options);
   auto params = r.host.read(kParams);
   std::set<std::string> names(std::begin(kAlways), std::end(kAlways));
   for (const auto& o : all)
@@ -89,6 +109,7 @@ void read_options(const Reading& r, NvidiaDriver& d) {
     for (const auto& o : all)
       if (o.module == "nvidia" && o.name == name) {
         option.set_in.push_back(o.where);
+        option.set_to.push_back(o.value);
         option.pending = known(o.value, o.where);  // the kernel takes the last one
       }
     if (option.set_in.empty())
@@ -139,6 +160,16 @@ void read_initramfs(const Reading& r, const Facts& f, NvidiaDriver& d) {
   }
   d.initramfs_has_nvidia_module = known(module, listing.where);
   d.initramfs_has_nvidia_options = known(options, listing.where);
+}
+
+Fact<bool> library_matches(const ProbeResult& smi) {
+  const std::string where = "nvidia-smi";
+  if (!smi.found) return absent<bool>(where, "not on this host");
+  if (icontains(smi.out, "Driver/library version mismatch") ||
+      icontains(smi.err, "Driver/library version mismatch"))
+    return known(false, where);
+  if (smi.exit_code == 0) return known(true, where);
+  return unreadable<bool>(where, smi.why.empty() ? "exit " + std::to_string(smi.exit_code) : smi.why);
 }
 
 void read_services(const Reading& r, const Facts& f, NvidiaDriver& d) {
@@ -277,6 +308,7 @@ void read_driver(const Reading& r, Facts& f) {
   } else {
     d.cuda_version = same_trouble<std::string>(q);
   }
+  d.library_matches = library_matches(r.probes.get("nvidia-smi-gpus"));
   read_options(r, d);
   read_initramfs(r, f, d);
   read_services(r, f, d);

@@ -22,7 +22,7 @@ Facts read_facts(const Host& host, const std::string& prefix) {
   // Vendor tools take seconds; they overlap with each other and with everything below.
   probes.start({"nvidia-smi-gpus", "nvidia-smi-q", "nvidia-smi-topo", "nvidia-smi-p2p-r", "nvidia-smi-p2p-w",
                 "nvidia-smi-nvlink", "nvidia-smi-apps", "ibv_devinfo", "ofed_info", "dpkg", "rpm",
-                "systemctl", "ip-addr", "libc", "git-version", "cmake-version", "ninja-version",
+                "systemctl", "systemctl-limits", "ip-addr", "libc", "git-version", "cmake-version", "ninja-version",
                 "gcc-version", "uv-version"});
   Reading r{host, probes, host.environment()};
   if (!prefix.empty()) r.environment["EPREADY_PREFIX"] = prefix;
@@ -38,6 +38,7 @@ Facts read_facts(const Host& host, const std::string& prefix) {
   read_python(r, f);
   read_environment_facts(r, f);
   read_parts(r, f);
+  read_sources(r, f);
   read_disks(r, f);
   read_user(r, f);
   read_packages(r, f);

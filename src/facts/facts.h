@@ -49,8 +49,12 @@ struct PciDevice {
   Fact<std::string> iommu_group_type;  ///< DMA, identity ...
   Fact<double> link_speed_gts, link_speed_max_gts;
   Fact<int> link_width, link_width_max;
-  Fact<bool> is_vf;       ///< has a physfn link
-  Fact<std::string> vpd;  ///< readable part of vital product data: part number and name
+  Fact<bool> is_vf;             ///< has a physfn link
+  Fact<std::string> port_type;  ///< endpoint, root, upstream, downstream, other; this and below need root
+  Fact<bool> acs_redirect;      ///< bridges: peer-to-peer requests or completions go up to the root
+  Fact<bool> relaxed_ordering;  ///< allowed by Device Control
+  Fact<int> max_read_request;   ///< bytes
+  Fact<std::string> vpd;        ///< readable part of vital product data: part number and name
 };
 
 struct Gpu {
@@ -67,6 +71,8 @@ struct Gpu {
   Fact<int> nvlinks_up, nvlinks_down;
   Fact<double> nvlink_gbps;  ///< GB/s a link and direction, as nvidia-smi nvlink -s
   Fact<std::string> fabric_state, fabric_status, fabric_clique, fabric_cluster;
+  Fact<bool> remap_pending, remap_failed;  ///< rows of memory, nvidia-smi -q "Remapped Rows"
+  Fact<std::string> recovery_action;       ///< None, Reset, Reboot, Drain P2P, Drain and Reset
 };
 
 /// One `NVreg_*` value with both lives: what the loaded module says, what modprobe files would give at next
@@ -77,6 +83,7 @@ struct ModuleOption {
       live;  ///< /proc/driver/nvidia/params (name without NVreg_) or /sys/module/nvidia/parameters
   Fact<std::string> pending;        ///< last `options nvidia` that sets it, by modprobe's own reading order
   std::vector<std::string> set_in;  ///< path:line of every line that sets it, in reading order
+  std::vector<std::string> set_to;  ///< the values of those lines
 };
 
 struct NvidiaDriver {
@@ -92,8 +99,11 @@ struct NvidiaDriver {
   Fact<bool> initramfs_has_nvidia_module;   ///< only then do its options decide at boot
   Fact<std::string> fabric_manager;         ///< systemctl state: active, inactive, not-found
   Fact<std::string> fabric_manager_version;
-  Fact<std::string> imex;   ///< systemctl state
-  Fact<bool> imex_channel;  ///< /dev/nvidia-caps-imex-channels/channel0
+  Fact<std::string> imex;      ///< systemctl state
+  Fact<bool> imex_channel;     ///< /dev/nvidia-caps-imex-channels/channel0
+  Fact<bool> library_matches;  ///< nvidia-smi answers; false: it says "Driver/library version mismatch"
+  std::vector<std::string> stray_options;  ///< "path:line: text" of lines in modprobe files that set NVreg_*
+                                           ///< but do not begin with `options nvidia`
 };
 
 struct KernelModule {
@@ -115,7 +125,10 @@ struct KernelFacts {
   Fact<bool> dkms_readable;           ///< /var/lib/dkms is there; absent without dkms
   Fact<bool> headers;                 ///< /lib/modules/$(uname -r)/build
   Fact<std::string> cmdline;
-  Fact<bool> iommu_enabled;                        ///< any entry below /sys/class/iommu
+  Fact<bool> iommu_enabled;  ///< any entry below /sys/class/iommu
+  Fact<bool>
+      acs_redirect;  ///< at a switch between GPUs and NICs (facts/pci_config.h); unreadable without root
+  std::vector<std::string> acs_bridges;            ///< addresses of the ports that redirect
   Fact<std::string> dmabuf_config, p2pdma_config;  ///< y, n, m from the kernel's configuration
   Fact<int> ptrace_scope;
   Fact<bool> secure_boot;
@@ -132,6 +145,12 @@ struct LimitFacts {
   Fact<uint64_t> shm_bytes, shm_free_bytes;
   std::vector<std::string> memlock_set_in;  ///< path:line of limits.d / systemd lines about it
   std::vector<std::string> nofile_set_in;   ///< the same about the number of open files
+  /// What active services hand on to what they start: containerd, docker, kubelet, slurmd ...
+  struct Service {
+    std::string unit;
+    Fact<std::string> memlock;  ///< bytes or "unlimited"
+  };
+  std::vector<Service> services;
 };
 
 struct GidEntry {
@@ -201,7 +220,8 @@ struct PythonEnvironment {
   bool externally_managed = false;
   std::vector<std::string> site_packages;
   std::vector<PythonPackage>
-      packages;  ///< of the stack's interest: torch, numpy, nvidia-*, deep_ep, vllm, sglang, uv ...
+      packages;         ///< of the stack's interest: torch, numpy, nvidia-*, deep_ep, vllm, sglang, uv ...
+  Fact<bool> writable;  ///< its first site-packages folder, by this user
 };
 
 struct Tool {
@@ -255,6 +275,16 @@ struct InstalledPart {
   /// options); without a stamp only what files prove: "ibgda" = yes|no by the transport library.
   std::map<std::string, std::string> stamp;
   bool stamped = false;  ///< ROOT/.epready-part was there and readable
+};
+
+/// Sources of a component that somebody builds by hand (/opt/deepep/nvshmem-src, ~/DeepEP). Read by
+/// facts/sources.cpp.
+struct SourceTree {
+  std::string name;  ///< deepep, nvshmem, gdrcopy
+  std::string root;
+  std::vector<std::string> locked;           ///< root and folders of its build that this user may not write
+  std::map<std::string, std::string> cmake;  ///< of build/CMakeCache.txt: GDRCOPY_INCLUDE, NVSHMEM_* ...
+  bool has_cache = false;
 };
 
 struct UserFacts {
@@ -311,6 +341,8 @@ struct Facts {
   Fact<std::string> ofed_version;  ///< ofed_info -s; absent with the kernel's own drivers
   Fact<bool> has_mlx5dv;           ///< infiniband/mlx5dv.h and an unversioned libmlx5.so: IBGDA can be built
   std::vector<Netdev> netdevs;
+  std::vector<std::string> interfaces;  ///< all names in /sys/class/net, lo and tunnels too
+  Fact<bool> interfaces_readable;
   std::vector<LinkMatrix> matrices;        ///< usually one
   PasteFacts paste;                        ///< empty for live hosts and snapshots
   std::vector<std::string> p2p_bad_pairs;  ///< "0-3 read: CNS", from topo -p2p
@@ -325,10 +357,14 @@ struct Facts {
   std::map<std::string, std::string>
       environment;                     ///< variables of interest (NCCL_*, NVSHMEM_*, EP_*, CUDA_*, ...)
   std::vector<std::string> nccl_conf;  ///< "path:line: NAME=value" of /etc/nccl.conf and ~/.nccl.conf
+  std::vector<std::string> written_environment;  ///< the same of /etc/environment, profile.d and unit files
+  /// Headers and libraries that variables name: "GDRCOPY_HOME" -> whether gdrapi.h is below it, and its kin.
+  std::map<std::string, Fact<bool>> named_paths;
   ContainerFacts container;
   PlatformFacts platform;
   std::vector<DiskFacts> disks;
   std::vector<InstalledPart> parts;  ///< sorted by root
+  std::vector<SourceTree> sources;   ///< sorted by root
   UserFacts user;
 
   const Tool* tool(const std::string& name) const;

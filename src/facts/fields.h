@@ -55,6 +55,10 @@ void fields(V& v, const PciDevice& x) {
   v.fact("link_width_max", x.link_width_max);
   v.fact("is_vf", x.is_vf);
   v.fact("vpd", x.vpd);
+  v.fact("port_type", x.port_type);
+  v.fact("acs_redirect", x.acs_redirect);
+  v.fact("relaxed_ordering", x.relaxed_ordering);
+  v.fact("max_read_request", x.max_read_request);
 }
 template <class V>
 void fields(V& v, const Gpu& x) {
@@ -75,12 +79,16 @@ void fields(V& v, const Gpu& x) {
   v.fact("fabric_status", x.fabric_status);
   v.fact("fabric_clique", x.fabric_clique);
   v.fact("fabric_cluster", x.fabric_cluster);
+  v.fact("remap_pending", x.remap_pending);
+  v.fact("remap_failed", x.remap_failed);
+  v.fact("recovery_action", x.recovery_action);
 }
 template <class V>
 void fields(V& v, const ModuleOption& x) {
   v.fact("live", x.live);
   v.fact("pending", x.pending);
   v.plain("set_in", x.set_in);
+  v.plain("set_to", x.set_to);
 }
 template <class V>
 void fields(V& v, const NvidiaDriver& x) {
@@ -99,6 +107,8 @@ void fields(V& v, const NvidiaDriver& x) {
   v.fact("fabric_manager_version", x.fabric_manager_version);
   v.fact("imex", x.imex);
   v.fact("imex_channel", x.imex_channel);
+  v.fact("library_matches", x.library_matches);
+  v.plain("stray_options", x.stray_options);
 }
 template <class V>
 void fields(V& v, const KernelFacts& x) {
@@ -116,6 +126,8 @@ void fields(V& v, const KernelFacts& x) {
   v.fact("headers", x.headers);
   v.fact("cmdline", x.cmdline);
   v.fact("iommu_enabled", x.iommu_enabled);
+  v.fact("acs_redirect", x.acs_redirect);
+  v.plain("acs_bridges", x.acs_bridges);
   v.fact("dmabuf_config", x.dmabuf_config);
   v.fact("p2pdma_config", x.p2pdma_config);
   v.fact("ptrace_scope", x.ptrace_scope);
@@ -134,6 +146,8 @@ void fields(V& v, const LimitFacts& x) {
   v.fact("shm_free_bytes", x.shm_free_bytes);
   v.plain("memlock_set_in", x.memlock_set_in);
   v.plain("nofile_set_in", x.nofile_set_in);
+  v.list(
+      "services", x.services, [](auto& s) { return s.unit; }, [&](auto& s) { v.fact("memlock", s.memlock); });
 }
 template <class V>
 void fields(V& v, const RdmaPort& x) {
@@ -211,6 +225,7 @@ void fields(V& v, const PythonEnvironment& x) {
   v.plain("is_virtual", x.is_virtual);
   v.plain("externally_managed", x.externally_managed);
   v.plain("site_packages", x.site_packages);
+  v.fact("writable", x.writable);
   v.list(
       "packages", x.packages, [](auto& p) { return p.name; },
       [&](auto& p) {
@@ -282,6 +297,19 @@ void fields(V& v, const Facts& x) {
   v.list(
       "python", x.python, [](auto& p) { return p.root; }, [&](auto& p) { fields(v, p); });
   v.list(
+      "sources", x.sources, [](auto& s) { return s.root; },
+      [&](auto& s) {
+        v.plain("part", s.name);
+        v.plain("locked", s.locked);
+        v.group("cmake", [&] {
+          for (const auto& [key, value] : s.cmake) v.plain(key.c_str(), value);
+        });
+      });
+  v.group("interfaces", [&] {
+    v.plain("names", x.interfaces);
+    v.fact("readable", x.interfaces_readable);
+  });
+  v.list(
       "parts", x.parts, [](auto& p) { return p.root; },
       [&](auto& p) {
         v.plain("part", p.name);
@@ -310,6 +338,8 @@ void fields(V& v, const Facts& x) {
     for (const auto& [key, value] : x.environment) v.plain(key.c_str(), value);
   });
   v.group("nccl_conf", [&] { v.plain("lines", x.nccl_conf); });
+  v.group("written_environment", [&] { v.plain("lines", x.written_environment); });
+  v.group("named_paths", [&] { fact_map(v, x.named_paths); });
   v.group("container", [&] { fields(v, x.container); });
   v.list(
       "disks", x.disks, [](auto& d) { return d.path; },

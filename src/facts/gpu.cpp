@@ -69,6 +69,8 @@ Gpu read_gpu(const Host& host, const PciDevice& d, const Fact<std::string>& smi)
   g.nvlinks_up = g.nvlinks_down = same_trouble<int>(smi);
   g.nvlink_gbps = same_trouble<double>(smi);
   g.fabric_state = g.fabric_status = g.fabric_clique = g.fabric_cluster = same_trouble<std::string>(smi);
+  g.remap_pending = g.remap_failed = same_trouble<bool>(smi);
+  g.recovery_action = same_trouble<std::string>(smi);
   return g;
 }
 
@@ -81,20 +83,29 @@ void take(Gpu& g, const Gpu& from) {
   g.ecc_uncorrected = from.ecc_uncorrected;
 }
 
-void take_fabric(Gpu& g, const Fact<std::string>& q,
-                 const std::map<std::string, std::map<std::string, std::string>>& sections) {
+void take_details(Gpu& g, const Fact<std::string>& q,
+                  const std::map<std::string, std::map<std::string, std::string>>& sections) {
   auto field = [&](const char* key) -> Fact<std::string> {
     if (!q) return same_trouble<std::string>(q);
     auto section = sections.find(g.address);
     if (section == sections.end()) return absent<std::string>(q.where, "no section for this GPU");
-    auto it = section->second.find(std::string("Fabric/") + key);
-    if (it == section->second.end()) return absent<std::string>(q.where, "no Fabric section");
+    auto it = section->second.find(key);
+    if (it == section->second.end()) return absent<std::string>(q.where, std::string("no line ") + key);
     return smi_field(it->second, q.where);
   };
-  g.fabric_state = field("State");
-  g.fabric_status = field("Status");
-  g.fabric_clique = field("CliqueId");
-  g.fabric_cluster = field("ClusterUUID");
+  auto yes_no = [&](const char* key) -> Fact<bool> {
+    auto text = field(key);
+    if (!text) return same_trouble<bool>(text);
+    if (*text != "Yes" && *text != "No") return malformed<bool>(text.where, "expected Yes or No");
+    return known(*text == "Yes", text.where);
+  };
+  g.fabric_state = field("Fabric/State");
+  g.fabric_status = field("Fabric/Status");
+  g.fabric_clique = field("Fabric/CliqueId");
+  g.fabric_cluster = field("Fabric/ClusterUUID");
+  g.remap_pending = yes_no("Remapped Rows/Pending");
+  g.remap_failed = yes_no("Remapped Rows/Remapping Failure Occurred");
+  g.recovery_action = field("GPU Recovery Action");
 }
 
 void take_links(Gpu& g, const Fact<std::string>& nvlink) {
@@ -236,7 +247,7 @@ void read_gpus(const Reading& r, Facts& f) {
     auto sections = q ? parse_smi_q(*q) : std::map<std::string, std::map<std::string, std::string>>{};
     auto nvlink = probe_text(r.probes.get("nvidia-smi-nvlink"), "nvidia-smi-nvlink");
     for (auto& g : f.gpus) {
-      take_fabric(g, q, sections);
+      take_details(g, q, sections);
       take_links(g, nvlink);
     }
     take_processes(f.gpus, probe_text(r.probes.get("nvidia-smi-apps"), "nvidia-smi-apps"));

@@ -9,9 +9,9 @@ namespace ep {
 namespace {
 
 // Modules of the stack; others are not shown.
-constexpr std::string_view kExact[] = {"nvidia",  "nouveau", "gdrdrv",   "nv_peer_mem", "efa",       "irdma",
-                                       "bnxt_re", "ionic",   "mana_ib",  "gve",         "siw",       "amdgpu",
-                                       "knem",    "xpmem",   "rdma_rxe", "erdma",       "irdma_gen3"};
+constexpr std::string_view kExact[] = {
+    "nvidia",  "nouveau", "nova_core", "gdrdrv", "nv_peer_mem", "efa",   "irdma",    "bnxt_re", "ionic",
+    "mana_ib", "gve",     "siw",       "amdgpu", "knem",        "xpmem", "rdma_rxe", "erdma",   "irdma_gen3"};
 constexpr std::string_view kPrefixes[] = {"nvidia_", "mlx5_", "mlx_", "ib_", "rdma_", "iw_"};
 
 bool matters(std::string_view name) {

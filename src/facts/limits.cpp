@@ -44,6 +44,30 @@ void find_lines(const Host& host, const std::string& path, std::string_view word
   }
 }
 
+// `systemctl show` writes "infinity", older ones the largest number.
+void read_services(const Reading& r, LimitFacts& l) {
+  auto text = probe_text(r.probes.get("systemctl-limits"), "systemctl-limits");
+  if (!text) return;
+  LimitFacts::Service s;
+  bool active = false;
+  const auto flush = [&] {
+    if (active && !s.unit.empty() && s.memlock.ok()) l.services.push_back(s);
+    s = {};
+    active = false;
+  };
+  for (auto line : lines(*text)) {
+    if (trim(line).empty()) flush();
+    if (starts_with(line, "Id=")) s.unit = line.substr(3);
+    if (starts_with(line, "ActiveState=")) active = line == "ActiveState=active";
+    if (starts_with(line, "LimitMEMLOCK=")) {
+      const std::string value(line.substr(13));
+      const bool none = value == "infinity" || value == "18446744073709551615";
+      if (none || parse_int(value)) s.memlock = known(none ? "unlimited" : value, text.where);
+    }
+  }
+  flush();
+}
+
 }  // namespace
 
 void read_limits(const Reading& r, Facts& f) {
@@ -72,6 +96,7 @@ void read_limits(const Reading& r, Facts& f) {
       if (ends_with(name, ".conf"))
         find_lines(r.host, "/etc/systemd/system.conf.d/" + name, w.unit, w.set_in);
   }
+  read_services(r, l);
 }
 
 }  // namespace ep

@@ -42,6 +42,9 @@ void read_netdevs(const Reading& r, Facts& f) {
   auto ip = probe_text(r.probes.get("ip-addr"), "ip-addr");
   auto ips = addresses(ip.value_or(""));
   auto names = names_in(host, kClass);
+  f.interfaces = names;
+  auto listed = host.list(kClass);
+  f.interfaces_readable = listed ? known(true, kClass) : from_error<bool>(listed.error(), kClass);
   std::sort(names.begin(), names.end(), [](auto& a, auto& b) { return natural_less(a, b); });
   for (const auto& name : names) {
     std::string dir = kClass + "/" + name;

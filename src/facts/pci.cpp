@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "facts/parsers.h"
+#include "facts/pci_config.h"
 #include "facts/pci_ids.h"
 #include "facts/reading.h"
 
@@ -12,6 +13,7 @@ namespace ep {
 namespace {
 
 const std::string kDevices = "/sys/bus/pci/devices";
+constexpr size_t kConfigBytes = 4096;  // all of configuration space, the extended part included
 
 bool is_pci_address(std::string_view s) {  // 0000:17:00.0; some domains have more digits
   size_t n = s.size();
@@ -82,6 +84,11 @@ PciDevice read_device(const Host& host, const std::string& address, const std::s
     d.is_vf = known(false, dir + "/physfn");
   else
     d.is_vf = from_error<bool>(physfn.error(), dir + "/physfn");
+  auto config = host.read(dir + "/config", kConfigBytes);
+  if (config)
+    read_pci_config(*config, dir + "/config", d);
+  else  // also where the file is not there: that says nothing about the device
+    pci_config_trouble(unreadable<bool>(dir + "/config", config.error().why), d);
   return d;
 }
 
@@ -146,6 +153,7 @@ void read_pci(const Reading& r, Facts& f) {
     }
     f.pci.push_back(std::move(d));
   }
+  f.kernel.acs_redirect = acs_redirect_of(f.pci, f.kernel.acs_bridges);
   int amd = 0;
   for (const auto& d : f.pci)
     amd += d.vendor.value_or(0) == kVendorAmd && is_gpu_class(d.device_class.value_or(0));

@@ -140,6 +140,14 @@ PythonEnvironment read_environment_at(const Host& host, const std::string& prefi
     if (starts_with(name, "python3.")) e.version = known(std::string(name.substr(6)), e.interpreter);
   }
   e.site_packages = site_folders(host, prefix);
+  if (!e.site_packages.empty()) {
+    auto info = host.info(e.site_packages.front());
+    if (info && !info->captured)
+      e.writable = unreadable<bool>(e.site_packages.front(), "rights not captured");
+    else
+      e.writable = info ? known(info->writable, e.site_packages.front())
+                        : from_error<bool>(info.error(), e.site_packages.front());
+  }
   for (const auto& name : names_in(host, prefix + "/lib"))
     if (starts_with(name, "python3.")) {
       e.externally_managed |= host.exists(prefix + "/lib/" + name + "/EXTERNALLY-MANAGED");

@@ -83,6 +83,7 @@ void read_environment_facts(const Reading& r, Facts& f);
 void read_container(const Reading& r, Facts& f);  ///< after read_netdevs
 void read_platform(const Reading& r, Facts& f);   ///< after read_gpus
 void read_parts(const Reading& r, Facts& f);
+void read_sources(const Reading& r, Facts& f);
 void read_disks(const Reading& r, Facts& f);
 void read_user(const Reading& r, Facts& f);
 

@@ -240,6 +240,13 @@ void read_nvidia_smi_text(std::string_view text, const std::string& source, Fact
         gpu_at(facts, q_index).fabric_status = known(std::string(value), source);
         in_fabric = false;
       }
+      const std::string text(value);
+      if (key == "Pending" && (value == "Yes" || value == "No"))
+        gpu_at(facts, q_index).remap_pending = known(value == "Yes", source);
+      if (key == "Remapping Failure Occurred" && (value == "Yes" || value == "No"))
+        gpu_at(facts, q_index).remap_failed = known(value == "Yes", source);
+      if (key == "GPU Recovery Action" && !value.empty())
+        gpu_at(facts, q_index).recovery_action = known(text, source);
     }
     if (!t.empty() && t[0] == '|') {  // the table: "|   0  NVIDIA H200   On  |   00000000:04:00.0 Off |"
       auto cells = split(t, '|');

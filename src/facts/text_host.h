@@ -21,7 +21,10 @@ void read_dkms_status(std::string_view text, const std::string& source, Facts& f
 void read_uname(std::string_view text, const std::string& source, Facts& facts);
 /// `ofed_info -s`.
 void read_ofed_info(std::string_view text, const std::string& source, Facts& facts);
+/// `lspci`, with -nn or not; of -vv and -vvv also what read_lspci_details reads.
 void read_lspci(std::string_view text, const std::string& source, Facts& facts);
+/// Links, read requests, relaxed ordering and ACS of `lspci -vvv`; "<access denied>" makes them unreadable.
+void read_lspci_details(std::string_view text, const std::string& source, Facts& facts);
 /// `ip -br addr`, `ip -br link`, `ip addr`.
 void read_ip(std::string_view text, const std::string& source, Facts& facts);
 /// /proc/driver/nvidia/params. `registry_dwords` is parsed; keys that are not shown stay unknown.

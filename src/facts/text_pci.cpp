@@ -223,6 +223,7 @@ void read_lspci(std::string_view text, const std::string& source, Facts& facts) 
     if (!old.device.ok()) old.device = p.device;
     if (!old.is_vf.ok()) old.is_vf = p.is_vf;
   }
+  read_lspci_details(text, source, facts);
 }
 
 void read_pci_numa(std::string_view text, const std::string& source, Facts& facts) {

@@ -7,7 +7,8 @@ namespace ep {
 
 namespace {
 
-constexpr size_t kConfigBytes = 256;  // standard PCI configuration space; users may read its first 64
+constexpr size_t kConfigBytes = 256;  // standard PCI configuration space; users may read its first 64.
+                                      // What facts asked for is there whole (facts/pci.cpp)
 
 const char* const kFiles[] = {"/proc/cpuinfo",
                               "/proc/meminfo",

@@ -16,6 +16,8 @@ constexpr std::string_view kNames[] = {
     "CUDA_HOME",
     "CUDA_PATH",
     "GDRCOPY_HOME",
+    "GDRCOPY_INCLUDE",
+    "GDRCOPY_PATH",
     "KUBERNETES_SERVICE_HOST",
     "LD_LIBRARY_PATH",
     "LD_PRELOAD",
@@ -34,7 +36,7 @@ constexpr std::string_view kNames[] = {
 };
 constexpr std::string_view kPrefixes[] = {
     "NCCL_", "NVSHMEM_", "EP_",         "DEEP_EP_",  "DEEPEP_", "CUDA_",   "NVIDIA_", "UCX_",   "FI_",
-    "OFI_",  "GLOO_",    "TORCH_NCCL_", "MELLANOX_", "VLLM_",   "SGLANG_", "SGL_",    "SLURM_", "OMPI_",
+    "OFI_",  "GLOO_",    "PYTORCH_",    "TORCH_NCCL_", "MELLANOX_", "VLLM_",   "SGLANG_", "SGL_",    "SLURM_", "OMPI_",
     "PMIX_", "MC_",      "IBV_",        "MLX5_",     "RDMAV_",  "DG_",     "TRTLLM_"};
 constexpr std::string_view kSecretWords[] = {"TOKEN",   "SECRET",     "PASSWORD", "PASSWD",
                                              "API_KEY", "CREDENTIAL", "PRIVATE"};

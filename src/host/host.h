@@ -20,6 +20,7 @@ struct FileInfo {
   uint32_t mode = 0;                        ///< permission bits
   uint64_t size = 0;                        ///< bytes; /proc and /sys lie about it
   bool readable = false, writable = false;  ///< by the user who looks (access(2))
+  bool captured = true;  ///< false: a snapshot that holds the node and was not asked for its mode and rights
 };
 
 struct SpaceInfo {

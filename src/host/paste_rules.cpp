@@ -155,6 +155,15 @@ bool lspci_line(const PasteLine& l) {
          any_part(l.text,
                   {"controller", "bridge", "Bridge", "Processing accelerators", "System peripheral", "Host"});
 }
+// What `lspci -vv` and -vvv print below a device, indented.
+bool lspci_detail(const PasteLine& l) {
+  if (l.raw.empty() || (l.raw[0] != ' ' && l.raw[0] != '\t')) return false;
+  return any_start(l.text, {"Capabilities: ", "Bus: primary=", "DevCtl:", "DevCap:", "LnkCap:", "LnkSta:",
+                            "RlxdOrd", "MaxPayload ", "ACSCtl:", "ACSCap:"});
+}
+bool lspci_more(const PasteLine& l) {
+  return lspci_line(l) || lspci_detail(l);
+}
 bool lspci_tree_line(const PasteLine& l) {
   return any_start(l.text, {"-[0", "-[", "-+-[", "+-[0", "\\-[0"}) && contains(l.text, "]");
 }
@@ -353,7 +362,7 @@ const std::vector<PieceRule> kRules = {
      false},
     {{"lstopo", "lstopo outline", nullptr}, lstopo_start, lstopo_more, false, false},
     {{"lspci-tree", "lspci -tv", nullptr}, lspci_tree_line, lspci_tree_more, false, false},
-    {{"lspci", "lspci, with or without -nn", nullptr}, lspci_line, lspci_line, false, false},
+    {{"lspci", "lspci, with or without -nn, -vvv", nullptr}, lspci_line, lspci_more, false, true},
     {{"sysfs-links", "ls -l of /sys/class/infiniband, /sys/class/net, /sys/bus/pci/devices", nullptr},
      links_line,
      links_line,

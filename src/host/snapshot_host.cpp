@@ -160,6 +160,7 @@ class SnapshotHost final : public Host {
     if (node.info) return *node.info;
     FileInfo i;
     i.type = node.type;
+    i.captured = false;
     i.mode = node.type == Type::directory ? 0755 : node.type == Type::link ? 0777 : 0644;
     i.size = node.content ? node.content->size() : 0;
     i.readable = !node.no_read && !node.no_list;

@@ -124,6 +124,9 @@ Facts inside_image(const Facts& host, const std::string& runtime, const std::str
   f.tools.clear();
   f.environment.clear();
   f.nccl_conf.clear();
+  f.written_environment.clear();
+  f.named_paths.clear();
+  f.sources.clear();
   f.has_mlx5dv = absent<bool>(where);
   f.ofed_version = absent<std::string>(where);
   f.cuda.clear();
