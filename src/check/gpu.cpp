@@ -1,4 +1,6 @@
 // Checks of GPUs, the NVIDIA driver, its options and services.
+#include <algorithm>
+
 #include "base/version.h"
 #include "check/areas.h"
 #include "check/result.h"
@@ -104,6 +106,8 @@ CheckResult check_gpu_p2p(const Facts& f, const Words& w) {
 
 CheckResult check_driver_version(const Facts& f, const Words& w) {
   if (f.gpus.empty()) return no_gpu(f, w);
+  if (!f.driver.version.ok() && f.driver.version.known != Known::absent)
+    return unknown(f.driver.version, w, "cat /proc/driver/nvidia/version");
   if (!f.driver.version.ok())
     return bad(Verdict::fail, w("the NVIDIA driver is not loaded", "NVIDIA 驱动未加载"),
                f.driver.version.where, "epready plan");
@@ -142,6 +146,9 @@ static const ModuleOption* option(const Facts& f, std::string_view name) {
 
 CheckResult check_driver_peer_mapping(const Facts& f, const Words& w) {
   if (f.gpus.empty()) return no_gpu(f, w);
+  if (efa_only(f))
+    return skip(
+        w("EFA: no GPU rings these NICs, a proxy on the CPU does", "EFA：由 CPU 代理驱动，GPU 不敲门铃"));
   const ModuleOption* o = option(f, "NVreg_RegistryDwords");
   if (!o || !o->live.ok()) {
     Fact<std::string> none = o ? o->live : absent<std::string>("/proc/driver/nvidia/params");
@@ -181,6 +188,9 @@ CheckResult check_driver_pending(const Facts& f, const Words& w) {
             "{} 已写为 \"{}\"，但生效值是 \"{}\"：需要重启，或 initramfs 中是旧文件", o.name, pending, live),
           o.set_in.empty() ? o.pending.where : o.set_in.back(), "epready doctor");
   }
+  if (only_shown(f) && std::none_of(f.driver.options.begin(), f.driver.options.end(),
+                                    [](const auto& o) { return o.pending.ok() && o.live.ok(); }))
+    return not_shown(w, "cat /proc/driver/nvidia/params; grep -rE 'options +nvidia' /etc/modprobe.d");
   return pass(w("what modprobe files say is what is live", "modprobe 文件与生效值一致"), "/etc/modprobe.d");
 }
 
@@ -192,6 +202,9 @@ CheckResult check_driver_conflict(const Facts& f, const Words& w) {
                  w("{} is set {} times; only the last one counts", "{} 被设置了 {} 次，只有最后一次有效",
                    o.name, o.set_in.size()),
                  join(o.set_in, ", "), "epready plan");
+  if (only_shown(f) && std::none_of(f.driver.options.begin(), f.driver.options.end(),
+                                    [](const auto& o) { return o.pending.ok(); }))
+    return not_shown(w, "grep -rE 'options +nvidia' /etc/modprobe.d");
   return pass(w("every option is set once at most", "每个选项最多设置一次"), "/etc/modprobe.d");
 }
 

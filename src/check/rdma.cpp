@@ -10,6 +10,7 @@ namespace ep {
 using namespace check_detail;
 
 namespace {
+enum class Truth3 { no, yes, unknown };
 CheckResult no_rdma(const Facts& f, const Words& w) {
   return none_here(f, w, w("no RDMA device here", "本机没有 RDMA 设备"));
 }
@@ -20,6 +21,19 @@ bool is_active(const RdmaDevice& d) {
   for (const auto& p : d.ports)
     if (p.state.value_or("") == "ACTIVE") return true;
   return false;
+}
+/// Up or down by its ports, else by its network device (ibdev2netdev shows no more); unknown without either.
+Truth3 port_state(const Facts& f, const RdmaDevice& d) {
+  bool told = false;
+  for (const auto& p : d.ports) {
+    if (icontains(p.state.value_or(""), "ACTIVE")) return Truth3::yes;
+    told = told || p.state.ok();
+  }
+  if (told) return Truth3::no;
+  for (const auto& n : f.netdevs)
+    if (n.operstate.ok() && std::find(d.netdevs.begin(), d.netdevs.end(), n.name) != d.netdevs.end())
+      return *n.operstate == "up" ? Truth3::yes : Truth3::no;
+  return Truth3::unknown;
 }
 }  // namespace
 
@@ -40,6 +54,15 @@ CheckResult check_rdma_driver(const Facts& f, const Words& w) {
   for (const auto& d : f.rdma)
     if (!d.driver.ok())
       return unknown(d.driver, w, "ls -l /sys/class/infiniband/" + d.name + "/device/driver");
+  if (efa_only(f))
+    return bad(
+        Verdict::fail,
+        w("{} is EFA: between nodes DeepEP works there only as AWS's fork of V2 with aws-ofi-nccl 1.21, "
+          "or as V1 on NVSHMEM's libfabric transport",
+          "{} 为 EFA：跨节点只能使用 AWS 的 V2 分支（配合 aws-ofi-nccl 1.21），或基于 NVSHMEM libfabric "
+          "传输的 V1",
+          f.rdma[0].name),
+        f.rdma[0].driver.where, "epready lanes");
   return bad(
       Verdict::fail,
       w("{} uses {}; IBGDA needs mlx5", "{} 使用 {}；IBGDA 需要 mlx5", f.rdma[0].name, *f.rdma[0].driver),
@@ -68,10 +91,11 @@ CheckResult check_rdma_state(const Facts& f, const Words& w) {
   std::string down;
   size_t up = 0;
   for (const auto& d : f.rdma) {
-    if (d.ports.empty())
-      return bad(Verdict::unknown, w("{} shows no port", "{} 没有端口信息", d.name),
+    const Truth3 state = port_state(f, d);
+    if (state == Truth3::unknown && (d.ports.empty() || only_shown(f)))
+      return bad(Verdict::unknown, w("the state of {} is not shown", "未显示 {} 的状态", d.name),
                  "/sys/class/infiniband/" + d.name, "ibv_devinfo -d " + d.name);
-    is_active(d) ? (void)++up : (void)(down += (down.empty() ? "" : ", ") + d.name);
+    state == Truth3::yes ? (void)++up : (void)(down += (down.empty() ? "" : ", ") + d.name);
   }
   if (up == 0)
     return bad(Verdict::fail, w("no RDMA port is active", "没有活动的 RDMA 端口"), "/sys/class/infiniband",
@@ -110,7 +134,8 @@ CheckResult check_rdma_uverbs(const Facts& f, const Words& w) {
       return bad(
           Verdict::fail,
           w("{} has no /dev/infiniband/uverbs node here", "{} 没有 /dev/infiniband/uverbs 节点", d.name),
-          d.has_uverbs.where, "sudo modprobe ib_uverbs");
+          d.has_uverbs.where,
+          f.container.runtime.value_or("none") == "none" ? "sudo modprobe ib_uverbs" : "epready lanes");
   for (const auto& d : f.rdma)
     if (!d.has_uverbs.ok()) return unknown(d.has_uverbs, w, "ls /dev/infiniband");
   return pass(w("verbs device nodes are there", "verbs 设备节点齐全"), "/dev/infiniband");

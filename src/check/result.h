@@ -26,6 +26,20 @@ inline CheckResult none_here(const Facts& f, const Words& w, std::string reason)
   if (f.host_kind != "paste") return skip(std::move(reason));
   return {{Verdict::unknown, w("the text does not show it", "文本中没有此项")}, {}, {}};
 }
+/// A text shows what was pasted and no more: silence is no evidence either way.
+inline bool only_shown(const Facts& f) {
+  return f.host_kind == "paste";
+}
+inline CheckResult not_shown(const Words& w, std::string next = {}) {
+  return {{Verdict::unknown, w("the text does not show it", "文本中没有此项")}, {}, std::move(next)};
+}
+/// Every RDMA device here is EFA: no IBGDA, no mlx5 verbs.
+inline bool efa_only(const Facts& f) {
+  if (f.rdma.empty()) return false;
+  for (const auto& d : f.rdma)
+    if (d.driver.value_or("") != "efa") return false;
+  return true;
+}
 inline CheckResult no_gpu(const Facts& f, const Words& w) {
   return none_here(f, w, w("no NVIDIA GPU here", "本机没有 NVIDIA GPU"));
 }

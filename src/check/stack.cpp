@@ -42,6 +42,7 @@ CheckResult check_cuda_toolkit(const Facts& f, const Words& w) {
   const CudaToolkit* best = nullptr;
   for (const auto& c : f.cuda)
     if (c.has_nvcc.value_or(false)) best = &c;
+  if (!best && only_shown(f)) return not_shown(w, "nvcc --version");
   if (!best)
     return bad(Verdict::warn,
                w("no CUDA toolkit with nvcc: V1 is built with it, V2 compiles with it at run time",
@@ -56,6 +57,7 @@ CheckResult check_cuda_home(const Facts& f, const Words& w) {
   if (f.gpus.empty() || f.cuda.empty())
     return none_here(f, w, w("no CUDA toolkit here", "本机没有 CUDA 工具包"));
   auto it = f.environment.find("CUDA_HOME");
+  if (it == f.environment.end() && only_shown(f)) return not_shown(w, "echo $CUDA_HOME");
   if (it == f.environment.end())
     return pass(w("CUDA_HOME is not set; /usr/local/cuda is used", "未设置 CUDA_HOME；使用 /usr/local/cuda"),
                 "environment");
@@ -149,6 +151,7 @@ CheckResult check_tools(const Facts& f, const Words& w) {
   for (const Row& row :
        {Row{"nvidia-smi", ""}, Row{"ibv_devinfo", "ibverbs-utils"}, Row{"ibstat", "infiniband-diags"}}) {
     const Tool* t = f.tool(row.tool);
+    if (!t && only_shown(f)) return not_shown(w, "command -v nvidia-smi ibv_devinfo ibstat");
     if (t && !t->path.ok() && t->path.known != Known::absent) return unknown(t->path, w);
     if (t && t->path.ok()) continue;
     missing += (missing.empty() ? "" : ", ") + std::string(row.tool);

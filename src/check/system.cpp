@@ -143,6 +143,16 @@ CheckResult check_shm(const Facts& f, const Words& w) {
 CheckResult check_container_devices(const Facts& f, const Words& w) {
   if (!f.container.runtime.ok()) return unknown(f.container.runtime, w);
   if (*f.container.runtime == "none") return skip(w("not a container", "不在容器中"));
+  if (only_shown(f)) {
+    if (f.paste.verbs_nodes.ok() && !*f.paste.verbs_nodes)
+      return bad(Verdict::fail, w("/dev/infiniband is not in this container", "容器内没有 /dev/infiniband"),
+                 f.paste.verbs_nodes.where,
+                 *f.container.runtime == "kubernetes"
+                     ? "epready lanes"
+                     : "docker run --device=/dev/infiniband --cap-add=IPC_LOCK --network=host");
+    if (f.container.devices.empty()) return not_shown(w, "ls /dev/infiniband");
+    return pass(w("verbs device nodes are passed in", "verbs 设备节点已传入容器"), "/dev/infiniband");
+  }
   bool ib = false, gpu = false;
   for (const auto& d : f.container.devices)
     ib |= contains(d, "/dev/infiniband/uverbs"), gpu |= starts_with(d, "/dev/nvidia0");

@@ -96,6 +96,9 @@ class Apply : public Command {
     auto planned = make_plan(input->facts, input->recipe, wanted_.plan);
     if (!planned) return Failure(planned.error());
     if (!c.json && !planned->plan.empty()) c.out(plan_text(planned->plan, c.look()) + "\n");
+    if (const Finding* open = unanswered(planned->plan))
+      return fail(ErrorKind::unsupported, open->title, input->facts.host_name, open->cause,
+                  open->fix.front());
     return planned->plan;
   }
 

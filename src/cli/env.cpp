@@ -153,21 +153,16 @@ class EnvCommand : public Command {
 
  private:
   /// The lane that was applied here, else the one that a plan would choose: plan, env and verify speak of the
-  /// same. A paste shows too little for a plan; its question is V1's mapping.
+  /// same.
   Result<std::string> lane_here(const Facts& f, const Topology& t) const {
     if (!lane_.empty()) return lane_;
-    const std::string usual = t.gpus.empty() ? "local" : "v1";
-    if (f.host_kind == "paste") return usual;
+    if (!request_.nvshmem.empty()) return std::string("v1");  // whose transport it is
+    if (t.gpus.empty() && f.host_kind != "paste") return std::string("local");
     auto recipe = load_recipe(data_folder(data_dir_), condition_names());
     if (!recipe) return Failure(recipe.error());
-    for (const auto& p : f.parts)
-      if (p.name == "env" && p.stamped && (request_.prefix.empty() || p.root == request_.prefix + "/env"))
-        if (const auto id = p.stamp.find("stack"); id != p.stamp.end())
-          if (const Stack* s = recipe->stack(id->second)) return s->lane;
     PlanOptions o;
-    if (!request_.prefix.empty()) o.prefix = request_.prefix;
-    auto planned = make_plan(f, *recipe, o);
-    return planned ? planned->plan.lane : usual;
+    o.prefix = request_.prefix;
+    return lane_of(f, *recipe, o);
   }
 
   EnvRequest request_;

@@ -72,11 +72,22 @@ VerifyLane lane_to_verify(const Facts& facts, const Recipe& recipe, const PlanOp
   };
   VerifyLane out{asked, {}};
   if (asked.empty()) {
-    const auto planned = make_plan(facts, recipe, base);
-    out.lane = planned ? planned->plan.lane : "local";
+    out.lane = lane_of(facts, recipe, base);
     if (level == 2 && status(out.lane).installed.verdict != Verdict::pass) out.lane = "local";
   }
-  if (out.lane == "local") return out;
+  if (out.lane == "local") {
+    // The engine needs nothing; on a host with GPUs it proves nothing about DeepEP.
+    if (asked.empty() && level == 1 && !facts.gpus.empty()) {
+      const auto better =
+          std::find_if(lanes.begin(), lanes.end(), [](const auto& s) { return s.lane == "v2"; });
+      out.installed = {{Verdict::unknown, w("no DeepEP lane is possible on these GPUs, so nothing about EP "
+                                            "between them is proven: {}",
+                                            "这些 GPU 上没有可用的 DeepEP 通道，未验证任何 EP 能力：{}",
+                                            better->possible.reason)},
+                       "epready lanes" + from_option};
+    }
+    return out;
+  }
   const LaneStatus s = status(out.lane);
   if (facts.host_kind == "paste")
     out.installed = {

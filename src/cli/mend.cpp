@@ -78,10 +78,16 @@ Result<Plan> plan_mend(const Context& c, const Catalogue& catalogue, const Diagn
     options.stack = last->stack;
     options.consumer = last->consumer;
   }
-  for (const auto& f : diagnosis.findings)
-    if (const Problem* p = catalogue.find(f.code);
-        p && options.lane.empty() && f.severity != Severity::info && !p->lanes.empty())
-      options.lane = p->lanes.front();
+  // The lane of every other command, unless the problem is of lanes that it is not among.
+  if (options.lane.empty()) {
+    options.lane = lane_of(facts, *recipe, options);
+    for (const auto& f : diagnosis.findings)
+      if (const Problem* p = catalogue.find(f.code); p && f.severity != Severity::info && !p->lanes.empty()) {
+        if (std::find(p->lanes.begin(), p->lanes.end(), options.lane) == p->lanes.end())
+          options.lane = p->lanes.front();
+        break;
+      }
+  }
   if (facts.gpus.empty()) options.with.push_back("gpu=build-only");
   if (auto fresh = make_plan(facts, *recipe, options)) {
     // A prefix that stands is planned for as a whole: what is missing there may be taken from the new plan

@@ -99,6 +99,11 @@ class PlanCommand : public Command {
                                    : make_plan(input->facts, input->recipe, arguments_.plan);
     if (!planned) return c.report(planned.error());
     const Plan& plan = planned->plan;
+    const Finding* open = unanswered(plan);
+    // What would be carried out elsewhere is not written while it hangs on something unknown.
+    if (open && (!form_.empty() || !output_.empty()))
+      return c.report(Error{
+          ErrorKind::unsupported, open->title, input->facts.host_name, open->cause, open->fix.front(), {}});
     if (locked_) {
       std::ifstream file("epready.lock", std::ios::binary);
       if (!file)
@@ -133,6 +138,7 @@ class PlanCommand : public Command {
     }
     const Finding* stop = blocking(plan);
     c.next(next_command(c, plan, stop, asked));
+    if (open) return 3;
     if (stop) return 1;
     return detailed_ && !plan.empty() ? 6 : 0;
   }
@@ -340,8 +346,8 @@ class DriverCommand : public PlanCommand {
       if (!facts) return Failure(facts.error());
       const auto recipe = load_recipe("");
       if (!recipe) return Failure(recipe.error());
-      const auto planned = make_plan(*facts, *recipe, PlanOptions());
-      p.lane = planned && planned->plan.lane != "local" ? planned->plan.lane : "v2";
+      p.lane = lane_of(*facts, *recipe, PlanOptions());
+      if (p.lane == "local") p.lane = "v2";
     }
     const auto& with = arguments_.plan.with;
     if (std::none_of(with.begin(), with.end(),

@@ -19,9 +19,10 @@ struct Row {
   const Stack* stack;
   Solution solution;
   Deviation off;
+  Truth made_for;  ///< its own conditions on facts: GPUs
   Verdict verdict() const {
     if (!solution.found || off.other_generation) return Verdict::fail;
-    return off.none() ? Verdict::pass : Verdict::warn;
+    return off.none() && made_for != Truth::no ? Verdict::pass : Verdict::warn;
   }
 };
 
@@ -47,6 +48,7 @@ Json stack_json(const Row& r) {
           {"fits", r.verdict() != Verdict::fail},
           {"verdict", lower(to_string(r.verdict()))},
           {"platform_fits", !r.off.other_platform},
+          {"made_for_this_host", r.made_for != Truth::no},
           {"deviations", deviations},
           {"versions", versions},
           {"refusals", refusals},
@@ -96,7 +98,8 @@ class Stacks : public Command {
       if (!in) return c.report(in.error());
       Solution solution = solve(*in);
       Deviation off = deviation(s, recipe, solution, in->wishes, platform ? platform->id : std::string());
-      rows.push_back({&s, std::move(solution), std::move(off)});
+      const Truth made_for = all_hold(s.when, in->facts);
+      rows.push_back({&s, std::move(solution), std::move(off), made_for});
     }
     if (c.json) {
       Json list = Json::array();
@@ -134,6 +137,8 @@ class Stacks : public Command {
       say(w("not here: its DeepEP would become another generation", "此机不可用：DeepEP 会变成另一代"));
     else if (r.off.other_platform && r.solution.found)
       say(w("made for another platform than this", "面向其他平台"));
+    if (r.solution.found && r.made_for == Truth::no)
+      say(w("made for other GPUs than this host's", "面向其他 GPU"));
     if (r.solution.found)
       for (const auto& x : r.off.changes) say(change_text(x, look.lang));
     if (!r.solution.changes.empty())

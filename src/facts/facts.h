@@ -315,6 +315,7 @@ struct PasteFacts {
   };
   std::vector<Piece> pieces;
   int unread_lines = 0;           ///< not blank, and no reader wanted them
+  std::vector<Piece> unread;      ///< the first of them: `kind` is the line itself
   std::vector<Finding> findings;  ///< by the codes of the topology
   bool static_xml = false;        ///< an NCCL topology file written by hand: distances are groups, not hops
   bool verbs_list_complete = false;  ///< ibv_devinfo or ibstat listed all devices that this user can open

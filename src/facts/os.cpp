@@ -1,5 +1,6 @@
 // Operating system, kernel release, boot id, init.
 #include "base/text.h"
+#include "facts/parsers.h"
 #include "facts/reading.h"
 
 namespace ep {
@@ -25,11 +26,8 @@ void read_os_release(const Host& host, OsFacts& os) {
   if (!text && text.error().kind == ErrorKind::absent) text = host.read(path = "/usr/lib/os-release");
   auto field = [&](const char* key) -> Fact<std::string> {
     if (!text) return from_error<std::string>(text.error(), path);
-    Fact<std::string> found = absent<std::string>(path, std::string("no line ") + key + "=");
-    for (auto line : lines(*text))
-      if (starts_with(line, std::string(key) + "="))
-        found = known(unquote(line.substr(std::string_view(key).size() + 1)), path);
-    return found;
+    const auto found = os_release_field(*text, key);
+    return found ? known(*found, path) : absent<std::string>(path, std::string("no line ") + key + "=");
   };
   os.id = field("ID");
   os.version_id = field("VERSION_ID");
@@ -38,6 +36,14 @@ void read_os_release(const Host& host, OsFacts& os) {
 }
 
 }  // namespace
+
+std::optional<std::string> os_release_field(std::string_view text, std::string_view key) {
+  std::optional<std::string> found;
+  for (auto line : lines(text))
+    if (starts_with(line, key) && line.size() > key.size() && line[key.size()] == '=')
+      found = unquote(line.substr(key.size() + 1));
+  return found;
+}
 
 void read_os(const Reading& r, Facts& f) {
   OsFacts& os = f.os;

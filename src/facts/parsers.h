@@ -56,6 +56,15 @@ std::optional<WheelName> parse_dist_info_name(std::string_view folder);
 std::string normalize_package(std::string_view name);  ///< PEP 503
 bool is_wheel_of_interest(std::string_view normalized);
 
+/// A field of os-release(5), the last one counts, quotes and escapes taken off; nullopt without such a line.
+std::optional<std::string> os_release_field(std::string_view text, std::string_view key);
+/// The cloud that a DMI field (product_name, sys_vendor, chassis_asset_tag) names; nullptr: none.
+const char* cloud_of_dmi(std::string_view field, std::string_view value);
+/// A product name that hypervisors give.
+bool is_virtual_product(std::string_view product);
+/// The cloud's machine type, by the product or by cloud and GPUs.
+Fact<std::string> machine_type_of(const Facts& facts);
+
 /// `systemctl show -p Id,LoadState,ActiveState`: unit to not-found, active, inactive ...
 std::map<std::string, std::string> parse_systemctl(std::string_view text);
 

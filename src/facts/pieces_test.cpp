@@ -68,6 +68,26 @@ const Sample kSamples[] = {
      "installed\n"
      "gdrdrv/2.5.1, 6.8.0-79-generic, x86_64: installed\nmlnx-ofed-kernel, 24.10: added\n"},
     {"uname", "Linux node1 6.8.0-84-generic #84-Ubuntu SMP PREEMPT_DYNAMIC x86_64 GNU/Linux\n"},
+    {"os-release", "PRETTY_NAME=\"Ubuntu 24.04.3 LTS\"\nNAME=\"Ubuntu\"\nVERSION_ID=\"24.04\"\nID=ubuntu\n"},
+    {"lsb_release",
+     "Distributor ID:\tUbuntu\nDescription:\tUbuntu 22.04.5 LTS\nRelease:\t22.04\nCodename:\tjammy\n"},
+    {"nvidia-version",
+     "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  570.172.08  Release Build\n"
+     "GCC version:  gcc version 12.3.0\n"},
+    {"nvcc",
+     "nvcc: NVIDIA (R) Cuda compiler driver\nCopyright (c) 2005-2025 NVIDIA Corporation\n"
+     "Cuda compilation tools, release 12.8, V12.8.93\n"},
+    {"lsmod", "Module                  Size  Used by\nnvidia_uvm           1900544  2 nvidia\n"},
+    {"ulimit",
+     "core file size              (blocks, -c) 0\nmax locked memory           (kbytes, -l) unlimited\n"},
+    {"df",
+     "Filesystem      Size  Used Avail Use% Mounted on\nshm              64M     0   64M   0% /dev/shm\n"},
+    {"modprobe.d", "options nvidia NVreg_EnableStreamMemOPs=1\n"},
+    {"cgroup", "0::/kubepods.slice/kubepods-pod4c1f.slice/cri-containerd-9f.scope\n"},
+    {"capabilities", "CapInh:\t0000000000000000\nCapEff:\t00000000a80425fb\n"},
+    {"pip-list", "deep_ep                 1.2.1+73b6ea4\ntorch                   2.10.0+cu128\n"},
+    {"missing-path", "cat: /proc/driver/nvidia/version: No such file or directory\n"},
+    {"dmi", "$ cat /sys/class/dmi/id/product_name\np5.48xlarge\n"},
     {"pci-numa", "0000:19:00.0|0\n0000:1a:00.0|0\n"},
     {"ip",
      "eth2             UP             198.18.10.1/24 fe80::5eff:fe00:1/64 \nlo UNKNOWN 127.0.0.1/8 ::1/128 "

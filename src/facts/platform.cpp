@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "facts/parsers.h"
 #include "facts/reading.h"
 
 namespace ep {
@@ -81,8 +82,7 @@ Fact<bool> is_virtual(const Host& host, const PlatformFacts& p) {
       break;
     }
   if (p.product)
-    for (const char* name : kVirtualProducts)
-      if (contains(*p.product, name)) return known(true, p.product.where);
+    if (is_virtual_product(*p.product)) return known(true, p.product.where);
   if (!cpu && !p.product) return same_trouble<bool>(p.product);
   return known(false, p.product ? p.product.where : "/proc/cpuinfo");
 }
@@ -112,6 +112,21 @@ void gib_parts(const Host& host, PlatformFacts& p) {
 }
 
 }  // namespace
+
+const char* cloud_of_dmi(std::string_view field, std::string_view value) {
+  for (const auto& row : kClouds)
+    if (field == row.field && contains(value, row.text)) return row.cloud;
+  return nullptr;
+}
+
+bool is_virtual_product(std::string_view product) {
+  return std::any_of(std::begin(kVirtualProducts), std::end(kVirtualProducts),
+                     [&](const char* name) { return contains(product, name); });
+}
+
+Fact<std::string> machine_type_of(const Facts& f) {
+  return machine_type(f);
+}
 
 void read_platform(const Reading& r, Facts& f) {
   PlatformFacts& p = f.platform;

@@ -12,6 +12,7 @@
 #include "facts/text_host.h"
 #include "facts/text_matrix.h"
 #include "facts/text_rdma.h"
+#include "facts/text_system.h"
 #include "facts/text_xml.h"
 
 namespace ep {
@@ -52,7 +53,20 @@ constexpr TextRow kTextReaders[] = {{"nvidia-smi-query", read_nvidia_smi_query},
                                     {"log", read_log_lines},
                                     {"environment", read_environment},
                                     {"device-nodes", read_device_nodes},
-                                    {"service-state", read_service_state}};
+                                    {"os-release", read_os_release_text},
+                                    {"lsb_release", read_lsb_release},
+                                    {"nvidia-version", read_nvidia_version},
+                                    {"nvcc", read_nvcc},
+                                    {"lsmod", read_lsmod},
+                                    {"ulimit", read_ulimit},
+                                    {"df", read_df},
+                                    {"modprobe.d", read_modprobe},
+                                    {"cgroup", read_cgroup},
+                                    {"capabilities", read_capabilities},
+                                    {"pip-list", read_pip_list},
+                                    {"missing-path", read_missing_path},
+                                    {"service-state", read_service_state},
+                                    {"dmi", read_dmi}};
 struct TreeRow {
   const char* kind;
   TreeReader read;
@@ -286,6 +300,7 @@ void add_pasted_facts(const PastedHost& pasted, Facts& f) {
       if (piece.kind == r.kind) add_rdma(r.read(piece.text), piece.kind, piece.source, f);
   }
   f.paste.unread_lines += pasted.unread_lines;
+  for (const auto& u : pasted.unread) f.paste.unread.push_back({u.text, "", u.line});
   order_matrices(f);
   // Devices that only the matrix names.
   if (!f.matrices.empty())
@@ -298,6 +313,7 @@ void add_pasted_facts(const PastedHost& pasted, Facts& f) {
       }
   join_by_names(f);
   add_unnamed_nics(f);
+  conclude_system(f);
   std::stable_sort(f.rdma.begin(), f.rdma.end(),
                    [](const RdmaDevice& a, const RdmaDevice& b) { return natural_less(a.name, b.name); });
   NotShown visitor;

@@ -196,6 +196,9 @@ void read_nvidia_smi_query(std::string_view text, const std::string& source, Fac
       set_driver(facts, f, source);
     }
     if (auto v = capability(column("compute_cap"))) g.compute_capability = known(*v, source);
+    if (auto memory = split_ws(column("memory.total")); memory.size() == 2 && memory[1] == "MiB")
+      if (auto v = parse_int(memory[0]); v && *v > 0 && *v < (1 << 24))
+        g.memory_bytes = known(uint64_t(*v) << 20, source);
   }
 }
 
@@ -300,6 +303,17 @@ void read_collect_env(std::string_view text, const std::string& source, Facts& f
       }
     } else if (contains(key, "driver version") || contains(key, "Driver Version")) {
       set_driver(facts, value, source);
+    } else if (key == "OS") {  // "Ubuntu 22.04.5 LTS (x86_64)"
+      const auto w = split_ws(value);
+      if (w.size() >= 2 && w[0] == "Ubuntu" && !facts.os.id.ok()) {
+        const auto v = split(w[1], '.');
+        facts.os.id = known<std::string>("ubuntu", source);
+        if (v.size() >= 2 && all_digits(v[0]) && all_digits(v[1]))
+          facts.os.version_id = known(std::string(v[0]) + "." + std::string(v[1]), source);
+      }
+      for (const char* m : {"x86_64", "aarch64"})
+        if (ends_with(value, fmt::format("({})", m)) && !facts.os.architecture.ok())
+          facts.os.architecture = known<std::string>(m, source);
     } else if (key == "PyTorch" || key == "PyTorch version") {
       set_package(facts, "torch", std::string(value), source);
     } else if (key == "NVCC" || key == "CUDA runtime version") {

@@ -96,6 +96,10 @@ void read_uname(std::string_view text, const std::string& source, Facts& facts) 
   for (std::string_view raw : lines(text)) {
     std::string line = clean_pasted_line(raw);
     auto words = split_ws(line);
+    // -a names the processor behind the build; -m is the word alone.
+    for (auto w : words)
+      if ((w == "x86_64" || w == "aarch64") && !facts.os.architecture.ok())
+        facts.os.architecture = known(std::string(w), source);
     // -a: "Linux NAME RELEASE #1 SMP ...", else the release alone.
     size_t at = words.size() >= 4 && words[0] == "Linux" ? 2 : 0;
     if (words.empty() || !release_word(words[at]) || facts.os.kernel_release.ok()) continue;

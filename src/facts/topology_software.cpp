@@ -29,6 +29,11 @@ BothWords driver_gap(bool stream, bool dwords) {
 }
 
 void judge_driver(TopologyWork& w) {
+  // EFA has no doorbell that a GPU could ring; whose NICs are all EFA needs none of these switches.
+  const auto& nics = w.out.nics;
+  if (!nics.empty() && std::any_of(nics.begin(), nics.end(), [](const auto& n) { return n.role == "efa"; }) &&
+      std::none_of(nics.begin(), nics.end(), [](const auto& n) { return n.usable; }))
+    return;
   const NvidiaDriver& d = w.facts.driver;
   const ModuleOption *stream = nullptr, *dwords = nullptr;
   for (const auto& o : d.options) {

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "host/paste_forms.h"
 #include "host/paste_rules.h"
+#include "host/paste_system_rules.h"
 
 namespace ep {
 namespace {
@@ -67,6 +68,8 @@ struct Unit {
   std::string source, text;
 };
 
+constexpr size_t kShownUnread = 20;  // lines that are kept to be shown; all are counted
+
 class Cutter {
  public:
   explicit Cutter(std::map<std::string, PastedHost>& by_host, std::vector<std::string>& order)
@@ -105,16 +108,21 @@ class Cutter {
         host_ = file_host.empty() ? host : file_host;
         mp = contains(l.text, "-mp");
         rule = nullptr;
+        ask(l.text, line_no);
         continue;
       }
       l.words = split_ws(l.text);
+      if (answered(l, unit.source)) {
+        rule = nullptr;
+        continue;
+      }
       if (rule && !rule->weak && rule->more(l)) {
         append(clean);
         continue;
       }
       const PieceRule* next = nullptr;
       for (const PieceRule& r : piece_rules())
-        if (r.start(l)) {
+        if (r.start && r.start(l)) {
           next = &r;
           break;
         }
@@ -130,8 +138,11 @@ class Cutter {
         continue;
       }
       if (contains(l.text, "topo -mp")) mp = true;
-      if (plain_command(l.text)) continue;
-      ++target().unread_lines;
+      if (plain_command(l.text)) {
+        ask(l.text, line_no);
+        continue;
+      }
+      note_unread(line_no, l.text);
       // A line of prose inside a table ends it, one strange line does not.
       if (rule && ++strange_ > 2) rule = nullptr;
     }
@@ -145,6 +156,30 @@ class Cutter {
       order_.push_back(host_);
     }
     return it->second;
+  }
+  /// A prompt or "$ " line: what its output is, if only the command tells.
+  void ask(std::string_view line, int line_no) {
+    asked_ = asked_by(typed_command(line));
+    asked_line_ = line_no;
+    answers_ = 0;
+  }
+  /// Takes a line as the answer to the last command.
+  bool answered(const PasteLine& l, const std::string& source) {
+    if (!asked_.kind) return false;
+    const bool refused = contains(l.text, "No such file") || contains(l.text, "ommand not found");
+    if (refused || answers_ >= asked_.most || !asked_.line(l) || !typed_command(l.text).empty()) {
+      asked_ = {};
+      return false;
+    }
+    if (answers_++ == 0)
+      add(asked_.kind, source, asked_line_, asked_.first.empty() ? std::string() : asked_.first + "\n");
+    target().pieces.back().text += asked_.head + std::string(l.text) + "\n";
+    return true;
+  }
+  void note_unread(int line, std::string_view text) {
+    PastedHost& h = target();
+    ++h.unread_lines;
+    if (h.unread.size() < kShownUnread) h.unread.push_back({line, std::string(text.substr(0, 120))});
   }
   void add(const char* kind, const std::string& source, int line, std::string text) {
     target().pieces.push_back({kind, source, line, std::move(text)});
@@ -179,6 +214,8 @@ class Cutter {
   std::vector<std::string>& order_;
   std::map<std::array<std::string, 3>, size_t> gathered_;  // host, kind, source -> piece
   std::string host_, command_;
+  Asked asked_;
+  int asked_line_ = 0, answers_ = 0;
   size_t last_ = 0;
   int strange_ = 0;
 };
@@ -216,6 +253,12 @@ std::string without_digits(const std::string& s) {
   return out;
 }
 
+// A host's driver version and the like stand in several files of one report: they tell no hosts apart.
+bool is_system_kind(const std::string& kind) {
+  const auto& rules = system_rules();
+  return std::any_of(rules.begin(), rules.end(), [&](const PieceRule& r) { return kind == r.kind.kind; });
+}
+
 // Which host a file belongs to, when several files hold the same kind under names that differ by more than
 // form.
 std::map<std::string, std::string> hosts_by_file_name(
@@ -226,6 +269,7 @@ std::map<std::string, std::string> hosts_by_file_name(
     const std::string& kind = row.first;
     const std::set<std::string>& sources = row.second;
     if (sources.size() < 2 || kind == "log" || kind == "environment" || kind == "collect_env") continue;
+    if (is_system_kind(kind)) continue;
     // file0.txt, file1.txt ... with one output each are numbered files, not numbered hosts.
     auto family = families.find(without_digits(*sources.begin()));
     bool numbered = std::all_of(sources.begin(), sources.end(), [&](const std::string& s) {
@@ -357,6 +401,8 @@ std::vector<PastedHost> take_apart(const std::vector<std::pair<std::string, std:
       PastedHost joined = std::move(main->second);
       for (auto& p : hosts[other].pieces) joined.pieces.push_back(std::move(p));
       joined.unread_lines += hosts[other].unread_lines;
+      for (auto& u : hosts[other].unread)
+        if (joined.unread.size() < kShownUnread) joined.unread.push_back(std::move(u));
       joined.name = "";
       out.push_back(std::move(joined));
       return out;

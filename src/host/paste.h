@@ -27,6 +27,11 @@ struct PastedHost {
   std::string name;  ///< empty for the main one
   std::vector<PastePiece> pieces;
   int unread_lines = 0;  ///< not blank, and no reader wanted them
+  struct Unread {
+    int line = 0;
+    std::string text;
+  };
+  std::vector<Unread> unread;  ///< the first of them
 };
 
 /// Paste remains taken out of a line: escape sequences (also half of one), replacement characters, Unicode

@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "base/text.h"
+#include "host/paste_system_rules.h"
 
 namespace ep {
 namespace {
@@ -225,7 +226,9 @@ bool csv_start(const PasteLine& l) {
   // --query-gpu=index,pci.bus_id without a header
   bool address = l.words.size() == 2 && ends_with(l.words[0], ",") && pci_like(l.words[1]) &&
                  number(l.words[0].substr(0, l.words[0].size() - 1));
-  return header || row || address;
+  // --query-gpu=name,... without a header: "NVIDIA B200, 580.95.05, 183359 MiB"
+  bool named = starts_with(l.text, "NVIDIA ") && (ends_with(l.text, " MiB") || contains(l.text, ", GPU-"));
+  return header || row || address || named;
 }
 bool csv_more(const PasteLine& l) {
   return contains(l.text, ", ") && (digit(l.text[0]) || contains(l.text, "NVIDIA"));
@@ -323,10 +326,28 @@ bool env_line(const PasteLine& l) {
   if (!std::all_of(key.begin(), key.end(),
                    [](unsigned char c) { return std::isupper(c) || digit(char(c)) || c == '_'; }))
     return false;
-  return any_start(key,
-                   {"NCCL_",   "NVSHMEM_", "DEEP_EP_", "DEEPEP_", "EP_",    "UCX_",       "VLLM_",
-                    "SGLANG_", "SGL_",     "CUDA_",    "GLOO_",   "MC_",    "LD_PRELOAD", "LD_LIBRARY_PATH",
-                    "FI_",     "OFI_",     "RDMAV_",   "MLX5_",   "TORCH_", "GIB_"});
+  return any_start(key, {"KUBERNETES_SERVICE_HOST",
+                         "NVIDIA_VISIBLE_DEVICES",
+                         "NCCL_",
+                         "NVSHMEM_",
+                         "DEEP_EP_",
+                         "DEEPEP_",
+                         "EP_",
+                         "UCX_",
+                         "VLLM_",
+                         "SGLANG_",
+                         "SGL_",
+                         "CUDA_",
+                         "GLOO_",
+                         "MC_",
+                         "LD_PRELOAD",
+                         "LD_LIBRARY_PATH",
+                         "FI_",
+                         "OFI_",
+                         "RDMAV_",
+                         "MLX5_",
+                         "TORCH_",
+                         "GIB_"});
 }
 
 bool log_line(const PasteLine& l) {
@@ -339,7 +360,7 @@ bool ofed_line(const PasteLine& l) {
 }
 
 // Order decides between kinds whose first line looks alike.
-const std::vector<PieceRule> kRules = {
+const std::vector<PieceRule> kOwnRules = {
     {{"nvidia-smi-topo", "nvidia-smi topo -m, -mp, -p2p", "nvidia-smi-topo"},
      topo_start,
      topo_more,
@@ -407,7 +428,16 @@ const std::vector<PieceRule> kRules = {
 }  // namespace
 
 const std::vector<PieceRule>& piece_rules() {
-  return kRules;
+  // The system's kinds stand before those that take any "key: value" or a bare word.
+  static const std::vector<PieceRule> rules = [] {
+    std::vector<PieceRule> all = kOwnRules;
+    const auto place = std::find_if(all.begin(), all.end(), [](const PieceRule& r) {
+      return std::string_view(r.kind.kind) == "dkms-status";
+    });
+    all.insert(place, system_rules().begin(), system_rules().end());
+    return all;
+  }();
+  return rules;
 }
 
 const std::vector<PieceKind>& piece_kinds() {

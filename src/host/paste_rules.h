@@ -18,7 +18,7 @@ struct PasteLine {
 
 struct PieceRule {
   PieceKind kind;
-  bool (*start)(const PasteLine&);
+  bool (*start)(const PasteLine&);  ///< nullptr: only a command line in front opens it
   bool (*more)(const PasteLine&);
   bool weak;                  ///< `more` yields to the start of another kind
   bool gather;                ///< all lines of a source make one piece

@@ -28,7 +28,8 @@ std::string Build::cuda_home() const {
   const std::string want = version("cuda");
   for (const auto& t : facts.cuda) {
     const std::string have = t.version.ok() ? *t.version : t.nvcc_version.value_or("");
-    if (have == want || starts_with(have, want + ".")) return t.root;
+    // A text that shows `nvcc --version` does not say where it stands.
+    if ((have == want || starts_with(have, want + ".")) && starts_with(t.root, "/")) return t.root;
   }
   return "/usr/local/cuda-" + want;
 }
@@ -60,6 +61,24 @@ std::string Build::arch_list(bool dotted) const {
 bool Build::apt() const {
   const std::string id = facts.os.id.value_or("");
   return id == "ubuntu" || id == "debian";
+}
+
+std::string Build::machine() {
+  if (!facts.os.architecture.ok()) unanswered.insert("machine");
+  return facts.os.architecture.value_or("x86_64");
+}
+
+std::string Build::driver_floor() const {
+  const std::string floor = cuda_major() == "13" ? "580.65.06" : "525.60.13";
+  const Release* r = release("driver");
+  if (!r || !wishes.versions.count("driver")) return floor;
+  const std::string branch = driver_of_branch(*r);
+  return compare_versions(VersionOrder::dotted, branch, floor) > 0 ? branch : floor;
+}
+
+std::string driver_of_branch(const Release& branch) {
+  const auto first = branch.pins.find("driver");
+  return first == branch.pins.end() ? branch.version : first->second;
 }
 
 void Build::skip(const std::string& id, const std::string& title, const std::string& reason) {
@@ -96,7 +115,10 @@ void Build::consider(Step step, std::vector<std::string> needs) {
     plan.skipped.push_back({step.id, step.title, already.reason, step.runbook_phase});
     return;
   }
-  if (!already.reason.empty()) {
+  // Below the prefix a text never shows anything: said once, in a note.
+  const bool silent = facts.host_kind == "paste" && step.risk == Risk::user_files &&
+                      already.verdict == Verdict::unknown && !step.why.empty();
+  if (!already.reason.empty() && !silent) {
     const std::string seen = already.verdict == Verdict::unknown
                                  ? w("cannot tell: {}", "无法判断：{}", already.reason)
                                  : already.reason;

@@ -1,6 +1,7 @@
 // Inside src/plan only: the bench that steps are made on. Each maker looks at facts and choices and hands a
 // step to `consider`, which keeps it, or files it under "skipped" with the fact that makes it unnecessary.
 #pragma once
+#include <algorithm>
 #include <map>
 #include <set>
 #include <string>
@@ -24,6 +25,7 @@ struct Build {
   Plan& plan;
   Words w;
   std::map<std::string, std::vector<std::string>> wants;  ///< of every step considered, kept or not
+  std::set<std::string> unanswered = {};  ///< "os", "machine": steps hang on them and the facts do not say
 
   const Component& component(const std::string& id) const { return *recipe.component(id); }
   std::string version(const std::string& id) const;
@@ -38,6 +40,11 @@ struct Build {
   std::string arch_list(bool dotted) const;  ///< "10.0" or "100", joined by ;
   bool root() const { return facts.user.is_root.value_or(false); }
   bool apt() const;
+  bool one_node() const { return option("nodes") == "1"; }
+  /// Processor architecture, for what is fetched by it; unknown is written down as a question.
+  std::string machine();
+  /// Lowest driver that will do: what the toolkit needs, or the branch that was asked for.
+  std::string driver_floor() const;
 
   /// Keeps the step unless its `before` holds; `needs` are step ids that must come first when they are in the
   /// plan.
@@ -70,6 +77,20 @@ void make_deepep(Build& b);
 void make_nic_map(Build& b);
 void make_env(Build& b);
 void make_consumer(Build& b);
+
+inline bool lists(const std::vector<std::string>& items, std::string_view word) {
+  return std::find(items.begin(), items.end(), word) != items.end();
+}
+
+/// The plan of a stack whose versions are settled.
+Planned build_plan(const Facts& facts, const Recipe& recipe, const Stack& stack, const Platform* platform,
+                   const PlanOptions& options, const Wishes& wishes, Solution solution);
+void add_notes(Build& b);
+/// Why this plan is of the local lane although there are GPUs.
+void note_why_local(Plan& plan, const Facts& facts, const Recipe& recipe, const PlanOptions& options);
+
+/// The lowest driver that a branch's packages bring.
+std::string driver_of_branch(const Release& branch);
 
 /// A step below the prefix that needs the network and no root.
 Step user_step(const Build& b, std::string id, const std::string& component, std::string title);

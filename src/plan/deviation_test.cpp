@@ -44,7 +44,11 @@ TEST(Deviation, ANamedStackIsNeverSwappedForAnotherGeneration) {
       if (s.lane == "local" || !s.pins.count("deepep")) continue;
       PlanOptions named;
       named.stack = s.id;
-      const auto made = make_plan(random_host(seed), recipe(), named);
+      // On a host of its own the plan may bring a newer driver; in a container it has to do with the one
+      // there.
+      Facts host = random_host(seed);
+      if (seed % 2) host.container.runtime = known<std::string>("docker", "/.dockerenv");
+      const auto made = make_plan(host, recipe(), named);
       if (!made) {
         refused += contains(made.error().text(), "stack-generation");
         continue;

@@ -17,7 +17,8 @@ using Work = EnvWork;
 
 void toolkit(Work& w) {
   for (const auto& c : w.facts.cuda)
-    if (c.has_nvcc.value_or(false)) {
+    // A text that shows `nvcc --version` does not say where it stands.
+    if (c.has_nvcc.value_or(false) && starts_with(c.root, "/")) {
       w.set("CUDA_HOME", c.root,
             w.request.lane == "v2" ? "V2 compiles kernels at run time with this toolkit"
                                    : "the toolkit that builds of DeepEP look for",
@@ -229,6 +230,35 @@ void mnnvl(Work& w) {
             "DeepEP V1 由 allow_mnnvl 参数决定");
 }
 
+/// EFA alone: nothing that is made for mlx5 belongs here.
+bool efa_alone(const Topology& t) {
+  return t.usable().empty() &&
+         std::any_of(t.nics.begin(), t.nics.end(), [](const TopologyNic& n) { return n.role == "efa"; });
+}
+void efa(Work& w) {
+  if (w.request.lane == "v2") {
+    w.set("NCCL_GIN_TYPE", "2", "GIN over EFA by a proxy on the CPU", "EFA 上由 CPU 代理实现 GIN");
+    w.set("NCCL_SYM_GIN_KERNELS_ENABLE", "0", "NCCL's own symmetric kernels need signals that EFA lacks",
+          "NCCL 自带对称内核需要 EFA 没有的信号");
+  }
+  w.leave("NVSHMEM_IB_ENABLE_IBGDA", "1", "IBGDA does not exist on EFA", "EFA 上没有 IBGDA");
+  if (w.request.lane == "v2")
+    w.leave("EP_DISABLE_GIN", "1",
+            "inside one node DeepEP's own V2 works with it; between nodes GIN is needed",
+            "单机时 DeepEP 原版 V2 需要它；跨节点则需要 GIN");
+  Finding f;
+  f.code = "transport_unsupported_efa";
+  f.severity = Severity::fail;
+  f.title =
+      "EFA is the only network: between nodes this environment serves AWS's fork of DeepEP V2 alone "
+      "(aws-ofi-nccl 1.21, EFA installer 1.50.0)";
+  f.title_zh =
+      "只有 EFA 网络：跨节点时此环境仅适用于 AWS 的 DeepEP V2 分支（aws-ofi-nccl 1.21，EFA installer "
+      "1.50.0）";
+  f.next = "epready lanes";
+  w.out.findings.push_back(std::move(f));
+}
+
 // What a site switched off stays off: NVLink multicast.
 void keep_multicast_off(Work& w) {
   for (const char* name : {"NCCL_NVLS_ENABLE", "NVSHMEM_DISABLE_NVLS"})
@@ -258,6 +288,7 @@ EnvPlan compute_env(const Facts& facts, const Topology& topology, const Variable
     keep_multicast_off(w);
     return std::move(w.out);
   }
+  if (efa_alone(topology)) efa(w);
   if (request.lane == "v1" && usable) {
     ibgda(w);
     device_names(w);

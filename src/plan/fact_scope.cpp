@@ -95,6 +95,39 @@ Named gpu_p2p(const Facts& f) {
   if (!f.p2p_known.ok()) return unknown("nvidia-smi topo -p2p was not read");
   return yes_no(f.p2p_bad_pairs.empty(), f.p2p_bad_pairs.empty() ? "" : f.p2p_bad_pairs.front());
 }
+/// Products without an NVLink connector. Source: NVIDIA's data sheets of these boards.
+bool made_without_nvlink(std::string_view name) {
+  for (std::string_view head : {"NVIDIA ", "Tesla "})
+    if (starts_with(name, head)) name.remove_prefix(head.size());
+  for (std::string_view model :
+       {"L40S", "L40", "L20", "L4", "L2", "T4", "A10", "A10G", "A16", "A2", "RTX 6000 Ada", "RTX PRO 6000"})
+    if (starts_with(name, model) && (name.size() == model.size() || name[model.size()] == ' ')) return true;
+  return false;
+}
+
+/// Whether GPUs of this host have NVLink between them: link states, else the matrix of nvidia-smi.
+Named gpu_nvlink(const Facts& f) {
+  bool told = false;
+  for (const auto& g : f.gpus) {
+    if (g.nvlinks_up.ok() && *g.nvlinks_up > 0) return yes_no(true, g.nvlinks_up.where);
+    told = told || g.nvlinks_up.ok();
+  }
+  for (const auto& m : f.matrices) {
+    if (m.pcie_only) continue;
+    for (size_t i = 0; i < m.labels.size(); ++i)
+      for (size_t j = 0; j < m.labels.size(); ++j) {
+        if (i == j || !starts_with(m.labels[i], "GPU") || !starts_with(m.labels[j], "GPU") ||
+            m.cells[i][j].empty())
+          continue;
+        if (starts_with(m.cells[i][j], "NV")) return yes_no(true, m.source);
+        told = true;
+      }
+  }
+  for (const auto& g : f.gpus)
+    if (g.name.ok() && made_without_nvlink(*g.name)) return yes_no(false, *g.name + " has none");
+  return told ? yes_no(false, "nvidia-smi")
+              : unknown("neither nvlink states nor nvidia-smi topo -m was read");
+}
 Named amd_gpus(const Facts& f) {
   return f.num_amd_gpus.ok() ? of(f.num_amd_gpus) : named("0");
 }
@@ -258,6 +291,7 @@ const std::vector<FactRow>& fact_rows() {
       {"gpu.model", {"GPU model", "GPU 型号"}, gpu_model},
       {"gpu.mig", {"MIG mode", "MIG 模式"}, gpu_mig},
       {"gpu.p2p", {"all GPU pairs reach each other", "所有 GPU 对可直连"}, gpu_p2p},
+      {"gpu.nvlink", {"GPUs are joined by NVLink", "GPU 之间有 NVLink"}, gpu_nvlink},
       {"gpu.amd", {"AMD GPUs", "AMD GPU 数"}, amd_gpus},
       {"driver.version", {"NVIDIA driver", "NVIDIA 驱动"}, [](F f) { return of(f.driver.version); }},
       {"driver.open",

@@ -227,7 +227,7 @@ PythonEnvironment& environment(Facts& f, const std::string& root) {
 void assume(Facts& f, const Predicate& p) {
   const auto& a = p.args;
   if (p.name == "driver-at-least") {
-    if (!f.driver.version.ok()) f.driver.open_kernel_module = known(true, "version");
+    f.driver.open_kernel_module = known(true, "version");  // the step installs that flavour
     f.driver.version = known<std::string>("580.95.05", "version");
   } else if (p.name == "package") {
     for (const auto& name : a)

@@ -47,6 +47,7 @@ LaneStatus judge(const Facts& facts, const Recipe& recipe, Lang lang, PlanOption
       const Objection& o = planned->solution.unknown.front();
       out.possible = {Verdict::unknown, w("not known: {} ({})", "无法确认：{}（{}）", o.text, o.evidence)};
     }
+    if (const Finding* open = unanswered(planned->plan)) out.possible = {Verdict::unknown, open->title};
     if (lane != "local" && planned->solution.option("nodes") == "1")
       out.possible = {Verdict::warn, w("inside one node", "仅限单机")};
     return out;

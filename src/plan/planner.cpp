@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
+#include "base/version.h"
 #include "base/words.h"
 #include "plan/build.h"
 #include "plan/deviation.h"
@@ -12,12 +14,6 @@
 
 namespace ep {
 namespace {
-
-constexpr std::string_view kLanes[] = {"local", "v1", "v2"};
-
-bool lists(const std::vector<std::string>& items, std::string_view word) {
-  return std::find(items.begin(), items.end(), word) != items.end();
-}
 
 struct MakerRow {
   const char* part;
@@ -33,7 +29,7 @@ constexpr MakerRow kMakers[] = {
     {"driver-options", make_driver_options},
     {"peermem", make_peermem},
     {"limits", make_limits},
-    {"driver-options", make_reboot},
+    {"driver", make_reboot},
     {"build-tools", make_build_tools},
     {"python", make_prefix},
     {"gdrcopy", make_gdrcopy},
@@ -57,79 +53,6 @@ std::vector<std::string> installed_cuda(const Facts& facts, const Component& cud
         out.push_back(r.version);
     }
   return out;
-}
-
-Result<const Stack*> named_stack(const Recipe& recipe, const PlanOptions& o) {
-  const Stack* s = recipe.stack(o.stack);
-  if (s && (o.lane.empty() || o.lane == s->lane)) return s;
-  if (s)
-    return fail(ErrorKind::usage, fmt::format("stack {} is of lane {}, not {}", s->id, s->lane, o.lane),
-                "--stack " + o.stack, {}, "epready plan --stack " + o.stack);
-  std::vector<std::string> ids;
-  for (const auto& x : recipe.stacks) ids.push_back(x.id);
-  const auto near = closest(o.stack, ids);
-  return fail(ErrorKind::usage, fmt::format("no stack \"{}\"", o.stack), "--stack",
-              near ? fmt::format("did you mean \"{}\"?", *near) : "known: " + join(ids, ", "),
-              "epready stacks");
-}
-
-Result<> check_words(const Recipe& recipe, const PlanOptions& o) {
-  if (!o.lane.empty() && std::find(std::begin(kLanes), std::end(kLanes), o.lane) == std::end(kLanes)) {
-    const auto near = closest(o.lane, {"local", "v1", "v2"});
-    return fail(ErrorKind::usage, fmt::format("no lane \"{}\"", o.lane), "--lane",
-                near ? fmt::format("did you mean \"{}\"?", *near) : "known: local, v1, v2", "epready lanes");
-  }
-  std::vector<std::string> consumers = {"plain"};
-  for (const auto& c : recipe.components)
-    if (c.kind == "consumer") consumers.push_back(c.id);
-  if (!lists(consumers, o.consumer)) {
-    const auto near = closest(o.consumer, consumers);
-    return fail(ErrorKind::usage, fmt::format("no consumer \"{}\"", o.consumer), "--consumer",
-                near ? fmt::format("did you mean \"{}\"?", *near) : "known: " + join(consumers, ", "),
-                "epready stacks");
-  }
-  if (o.prefix.empty() || o.prefix[0] != '/')
-    return fail(ErrorKind::usage, "the prefix must be an absolute path", "--prefix " + o.prefix, {},
-                "epready plan --prefix /opt/epready");
-  return {};
-}
-
-void add_notes(Build& b) {
-  const Words& w = b.w;
-  const Deviation off =
-      deviation(b.stack, b.recipe, b.solution, b.wishes, b.platform ? b.platform->id : std::string());
-  for (const auto& x : off.changes)
-    b.note(
-        "stack-deviation", Severity::warn,
-        w("{} {} instead of the stack's {}", "{} 使用 {} 而非组合中的 {}", x.component, x.chosen, x.pinned),
-        x.why);
-  if (off.other_platform)
-    b.note("stack-platform", Severity::warn,
-           w("stack {} is made for {}", "组合 {} 面向 {}", b.stack.id, join(b.stack.platforms, ", ")),
-           w("this host is {}", "此机为 {}", b.platform ? b.platform->title.in(b.options.lang) : "?"),
-           {"epready stacks"});
-  for (const auto* list : {&b.solution.warnings, &b.solution.unknown})
-    for (const auto& o : *list) {
-      Finding f;
-      f.code = o.rule;
-      f.severity = Severity::warn;
-      f.title = o.truth == Truth::unknown ? w("not known: {}", "无法确认：{}", o.text) : o.text;
-      f.cause = o.evidence;
-      f.fix = {o.change};
-      f.evidence = {{o.source, 0, o.evidence}};
-      b.plan.notes.push_back(std::move(f));
-    }
-  if (b.platform)
-    for (const auto& n : b.platform->notes)
-      b.note("platform", Severity::info, n.in(b.options.lang), b.platform->title.in(b.options.lang));
-  if (!b.apt() && !b.plan.steps.empty() &&
-      std::any_of(b.plan.steps.begin(), b.plan.steps.end(),
-                  [](const Step& s) { return s.risk == Risk::packages; }))
-    b.note("packages-by-hand", Severity::warn,
-           w("Package steps are written for Debian and Ubuntu; this is {}",
-             "软件包步骤面向 Debian 与 Ubuntu；此机为 {}", b.facts.os.id.value_or("unknown")),
-           w("apply leaves package steps undone here; the names tell what is needed",
-             "apply 在此不执行软件包步骤；名称说明需要什么"));
 }
 
 constexpr const char* kDriftFacts[] = {
@@ -158,6 +81,8 @@ void note_missing_for_libs(Build& b) {
             "epready libs --with deepep=2.1.0+sgl0.1.2  (a wheel: no compiler is needed)"});
 }
 
+}  // namespace
+
 Planned build_plan(const Facts& facts, const Recipe& recipe, const Stack& stack, const Platform* platform,
                    const PlanOptions& options, const Wishes& wishes, Solution solution) {
   Planned out;
@@ -178,7 +103,7 @@ Planned build_plan(const Facts& facts, const Recipe& recipe, const Stack& stack,
         plan.facts_used[name] = found->second.present ? found->second.text : "absent";
     }
   out.commits = wishes.commits;
-  Build b{facts, recipe, stack, platform, out.solution, wishes, options, plan, Words{options.lang}, {}};
+  Build b{facts, recipe, stack, platform, out.solution, wishes, options, plan, Words{options.lang}, {}, {}};
   for (const auto& row : kMakers)
     if (lists(stack.parts, row.part) && in_scope(row.make, options.scope)) row.make(b);
   if (lists(stack.parts, "python")) pin_wheels(b, out);
@@ -193,8 +118,6 @@ Planned build_plan(const Facts& facts, const Recipe& recipe, const Stack& stack,
   return out;
 }
 
-}  // namespace
-
 std::vector<std::string> unpinned_keys(const Plan& plan) {
   std::vector<std::string> out;
   for (const auto& s : plan.steps)
@@ -203,6 +126,12 @@ std::vector<std::string> unpinned_keys(const Plan& plan) {
         if (source->key_fingerprint.empty() && source->key_sha256.empty() && !lists(out, s.component))
           out.push_back(s.component);
   return out;
+}
+
+const Finding* unanswered(const Plan& plan) {
+  for (const auto& n : plan.notes)
+    if (n.code == "system-unknown") return &n;
+  return nullptr;
 }
 
 const Platform* detect_platform(const Recipe& recipe, const Scope& scope) {
@@ -236,6 +165,17 @@ Result<SolveInput> solve_input(const Facts& facts, const Recipe& recipe, const S
   in.facts = fact_scope(facts);
   in.wishes = std::move(*wishes);
   in.lang = options.lang;
+  // A driver that is asked for is there once the plan is done: rules see it, not the loaded one.
+  if (const auto wish = in.wishes.versions.find("driver");
+      wish != in.wishes.versions.end() && !(platform && platform->skip.count("driver"))) {
+    const Component* driver = recipe.component("driver");
+    const Release* branch = driver ? driver->release(wish->second) : nullptr;
+    if (branch && facts.driver.version.ok() &&
+        compare_versions(VersionOrder::dotted, *facts.driver.version, driver_of_branch(*branch)) < 0) {
+      in.facts["driver.version"] = {true, true, driver_of_branch(*branch), "the plan's driver step", {}};
+      in.facts["driver.open"] = {true, true, "true", "the plan's driver step", {}};
+    }
+  }
   if (const Component* cuda = recipe.component("cuda")) {
     const auto have = installed_cuda(facts, *cuda);
     if (!have.empty())
@@ -256,78 +196,6 @@ std::string refusal_text(const Solution& solution, Lang lang) {
     out +=
         w("; what would allow it: {}", "；可行的最小改动：{}", join(solution.changes, w(" and ", " 并且 ")));
   return out;
-}
-
-Result<Planned> make_plan(const Facts& facts, const Recipe& recipe, const PlanOptions& options) {
-  const Words w{options.lang};
-  if (auto ok = check_words(recipe, options); !ok) return Failure(ok.error());
-  Scope scope = fact_scope(facts);
-  if (auto wishes = parse_wishes(options.with, recipe, nullptr); !wishes)
-    return Failure(wishes.error());
-  else
-    for (const auto& [name, value] : wishes->options)
-      scope["option." + name] = {true, true, value, "--with", {}};
-  const Platform* platform = detect_platform(recipe, scope);
-  std::vector<const Stack*> candidates;
-  if (!options.stack.empty()) {
-    auto s = named_stack(recipe, options);
-    if (!s) return Failure(s.error());
-    candidates = {*s};
-  } else {
-    candidates = fitting_stacks(recipe, scope, platform, options.lane, options.consumer, false);
-    // A lane that was asked for by name is judged by its rules even where no stack is made for these facts.
-    if (candidates.empty() || !options.lane.empty())
-      for (const Stack* s : fitting_stacks(recipe, scope, platform, options.lane, options.consumer, true))
-        if (std::find(candidates.begin(), candidates.end(), s) == candidates.end()) candidates.push_back(s);
-  }
-  if (candidates.empty())
-    return fail(ErrorKind::unsupported,
-                w("no stack of lane {} serves consumer {}", "通道 {} 没有服务于 {} 的组合", options.lane,
-                  options.consumer),
-                {}, {}, "epready stacks");
-  const Stack* first = candidates.front();
-  Solution first_refusal;
-  for (const Stack* stack : candidates) {
-    auto input = solve_input(facts, recipe, *stack, platform, options);
-    if (!input) return Failure(input.error());
-    Solution solution = solve(*input);
-    const Deviation off =
-        deviation(*stack, recipe, solution, input->wishes, platform ? platform->id : std::string());
-    if (solution.found && off.other_generation) {
-      // A stack whose DeepEP has another interface is another stack: never swapped in silence.
-      solution.found = false;
-      for (const auto& x : off.changes) {
-        if (x.component != "deepep") continue;
-        const std::string with = "--with deepep=" + x.chosen;
-        solution.changes.push_back(with);
-        solution.refusals.push_back({"stack-generation",
-                                     w("DeepEP {} would become {}, another generation",
-                                       "DeepEP {} 会变成 {}，属于另一代", x.pinned, x.chosen),
-                                     with,
-                                     x.why,
-                                     {}});
-      }
-    }
-    if (solution.found)
-      return build_plan(facts, recipe, *stack, platform, options, input->wishes, std::move(solution));
-    if (stack == first) first_refusal = std::move(solution);
-  }
-  Error e{
-      ErrorKind::unsupported,
-      w("lane {} is not possible here (stack {})", "此机无法使用通道 {}（组合 {}）", first->lane, first->id),
-      facts.host_name,
-      {},
-      {},
-      {}};
-  std::vector<std::string> why;
-  for (const auto& r : first_refusal.refusals)
-    why.push_back(fmt::format("{} ({}) [{}]", r.text, r.evidence, r.rule));
-  e.why = join(why, "; ");
-  if (!first_refusal.changes.empty())
-    e.trace.push_back(w("what would allow it: {}", "可行的最小改动：{}",
-                        join(first_refusal.changes, w(" and ", " 并且 "))));
-  e.next = "epready lanes";
-  return Failure(std::move(e));
 }
 
 }  // namespace ep

@@ -41,6 +41,14 @@ struct Planned {
 /// `why` holds the proof and `next` the smallest change.
 Result<Planned> make_plan(const Facts& facts, const Recipe& recipe, const PlanOptions& options);
 
+/// The note of what a plan needs to know and the facts do not say (operating system, processor): with it a
+/// plan is for reading only; nullptr: everything is known.
+const Finding* unanswered(const Plan& plan);
+
+/// The lane that plan, env, verify and doctor speak of: the one applied below the prefix, else the plan's; on
+/// a host whose plan is refused, the lane that was refused.
+std::string lane_of(const Facts& facts, const Recipe& recipe, const PlanOptions& options);
+
 /// Components whose package source has a signing key that neither a hash nor a fingerprint pins: apply,
 /// fetch and the rendered forms refuse them. Each wants --with COMPONENT-key=FINGERPRINT.
 std::vector<std::string> unpinned_keys(const Plan& plan);

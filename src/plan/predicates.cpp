@@ -23,6 +23,14 @@ Outcome cannot_tell(std::string why) {
   return {Verdict::unknown, std::move(why)};
 }
 
+/// A text shows what was pasted and no more: what it lacks may well be there.
+bool only_shown(const Facts& f) {
+  return f.host_kind == "paste";
+}
+Outcome not_shown(const Words& w) {
+  return cannot_tell(w("the text does not show it", "文本中没有此项"));
+}
+
 bool in_range(VersionOrder order, const std::string& version, const std::string& range) {
   auto r = VersionRange::parse(order, range);
   return r && r->contains(version);
@@ -57,6 +65,7 @@ Outcome apt_source_there(const Facts& f, const Args& a, Lang lang) {
   const Words w{lang};
   for (const auto& s : f.apt_sources)
     if (contains(s.uri, a[0])) return pass(w("{} names it", "{} 已包含该源", s.path));
+  if (only_shown(f)) return not_shown(w);
   return no(w("no package source {}", "没有软件源 {}", a[0]));
 }
 
@@ -83,6 +92,7 @@ Outcome cuda_there(const Facts& f, const Args& a, Lang lang) {
       return pass(w("CUDA toolkit {} stands in {}", "CUDA 工具包 {} 位于 {}", version, t.root));
     }
   }
+  if (f.cuda.empty() && only_shown(f)) return not_shown(w);
   return no(f.cuda.empty() ? w("no CUDA toolkit", "没有 CUDA 工具包")
                            : w("CUDA toolkit {} is not here (found {})", "没有 CUDA 工具包 {}（现有 {}）",
                                a[0], f.cuda.front().version.value_or(f.cuda.front().root)));
@@ -93,6 +103,7 @@ Outcome rdma_named(const Facts& f, const Args& a, Lang lang) {
   const auto nics = compute_nics(f);
   if (nics.empty()) {
     if (f.rdma_readable.known == Known::unreadable) return cannot_tell(f.rdma_readable.why);
+    if (only_shown(f)) return not_shown(w);
     return no(w("no RDMA device", "没有 RDMA 设备"));
   }
   for (const auto* n : nics) {
@@ -122,11 +133,12 @@ Outcome option_is(const Facts& f, const Args& a, Lang lang, bool live) {
     if (o.name != a[1]) continue;
     const Fact<std::string>& value = live ? o.live : o.pending;
     if (value.known == Known::absent) break;
-    if (!value.ok()) return cannot_tell(fmt::format("{}: {}", value.where, value.why));
+    if (!value.ok())
+      return cannot_tell(value.where.empty() ? value.why : fmt::format("{}: {}", value.where, value.why));
     if (option_says(a[1], *value, a[2])) return pass(w("{}: {} is set", "{}：{} 已设置", value.where, a[2]));
     return no(w("{}: {} is \"{}\", wanted {}", "{}：{} 为 \"{}\"，需要 {}", value.where, a[1], *value, a[2]));
   }
-  if (f.host_kind == "paste") return cannot_tell(w("the text does not show it", "文本中没有此项"));
+  if (only_shown(f)) return not_shown(w);
   return no(live ? w("the loaded driver lacks {} {}", "当前加载的驱动没有 {} {}", a[1], a[2])
                  : w("no modprobe file sets {} {}", "没有 modprobe 文件设置 {} {}", a[1], a[2]));
 }
@@ -219,6 +231,7 @@ Outcome prefix_ready(const Facts& f, const Args& a, Lang lang) {
   for (const auto& d : f.disks)
     if (d.writable.ok() && *d.writable && below(a[0], d.path))
       return pass(w("{} is writable", "{} 可写", d.path));
+  if (only_shown(f)) return not_shown(w);
   return no(w("{} does not exist or is not yours", "{} 不存在或不属于当前用户", a[0]));
 }
 
@@ -242,6 +255,7 @@ Outcome part_there(const Facts& f, const Args& a, Lang lang) {
     }
     return pass(w("{} stands in {}", "{} 位于 {}", a[0], p.root));
   }
+  if (only_shown(f)) return not_shown(w);
   return no(w("{} is not in {}", "{} 不在 {} 中", a[0], a[1]));
 }
 
@@ -254,6 +268,7 @@ const PythonEnvironment* environment_at(const Facts& f, const std::string& root)
 Outcome python_env(const Facts& f, const Args& a, Lang lang) {
   const Words w{lang};
   const PythonEnvironment* e = environment_at(f, a[0]);
+  if (!e && only_shown(f)) return not_shown(w);
   if (!e) return no(w("no Python environment in {}", "{} 中没有 Python 环境", a[0]));
   return pass(w("Python environment {} is there", "Python 环境 {} 已存在", a[0]));
 }
@@ -261,6 +276,7 @@ Outcome python_env(const Facts& f, const Args& a, Lang lang) {
 Outcome wheel_there(const Facts& f, const Args& a, Lang lang) {
   const Words w{lang};
   const PythonEnvironment* e = environment_at(f, a[0]);
+  if (!e && only_shown(f)) return not_shown(w);
   if (!e) return no(w("{} is not installed: {} does not exist yet", "{} 未安装：{} 尚不存在", a[1], a[0]));
   for (const auto& p : e->packages) {
     if (p.name != a[1]) continue;

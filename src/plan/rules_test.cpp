@@ -98,6 +98,17 @@ const std::vector<RuleCase>& cases() {
        [](Facts& f) { f.limits.shm_bytes = known<uint64_t>(64u << 20, "x"); },
        "vllm"},
       {"sglang-wants-elastic", "v2-sglang", {"deepep=2.5.0+db8166d", "nccl=2.32.3"}, none, "sglang"},
+      {"nvshmem-create-ah-v2", "v2-vllm", {}, none, "vllm"},
+      {"nvshmem-create-ah-legacy", "v2-vllm", {}, none},
+      {"ampere-no-nvshmem", "v1-hopper", {"nodes=1"}, [](Facts& f) { set_cc(f, 80); }},
+      {"hopper-nvshmem", "v1-ampere", {}, none},
+      {"v1-nvlink",
+       "v1-ampere",
+       {},
+       [](Facts& f) {
+         set_cc(f, 89);
+         for (auto& g : f.gpus) g.nvlinks_up = known(0, "nvidia-smi nvlink -s");
+       }},
       {"sglang-torch-058", "v1-gcp-b200", {"sglang=0.5.8", "torch=2.10.0"}, none, "sglang"},
       {"nvshmem-min",
        "v1-gcp-b200",
@@ -313,6 +324,7 @@ TEST(Rules, EveryStackSolvesOnAHostItIsMadeFor) {
       f = h100_infiniband();
       set_driver(f, "580.95.05");
     }
+    if (s.id == "v1-ampere") f = a100_roce();
     if (s.id == "v1-gke-b200") f = gke_pod();
     PlanOptions o;
     o.stack = s.id;

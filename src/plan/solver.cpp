@@ -279,6 +279,10 @@ void find_changes(Search& search, Solution& out) {
   }
   const auto answer = [&](const std::set<std::string>& waived) {
     for (const auto& id : waived) out.changes.push_back(search.broken_.at(id).change);
+    // What another version would avoid is no obstacle: only what stands in every way is told.
+    const auto needed = [&](const Objection& o) { return waived.count(o.rule) > 0; };
+    if (std::any_of(out.refusals.begin(), out.refusals.end(), needed))
+      std::erase_if(out.refusals, [&](const Objection& o) { return !needed(o); });
   };
   for (const auto& id : all)
     if (search.run({id})) return answer({id});

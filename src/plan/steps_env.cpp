@@ -10,6 +10,11 @@ void make_nic_map(Build& b) {
   const std::string title = b.w("Give every GPU its own NIC (what pull request 466 does, without patching)",
                                 "为每块 GPU 指定网卡（PR 466 的作用，但不改 DeepEP 源码）");
   const Named& count = b.solution.scope.at("nic.count");
+  if (b.one_node()) {
+    b.wants.emplace("nic-map", std::vector<std::string>());
+    b.skip("nic-map", title, b.w("inside one node no NIC is used", "单机内不使用网卡"));
+    return;
+  }
   if (has_trait(b.release("deepep"), "nic-map") ||
       (count.present && (count.text == "0" || count.text == "1"))) {
     b.wants.emplace("nic-map", std::vector<std::string>());

@@ -18,10 +18,9 @@ namespace {
 
 /// The vendor's archive of this release for this machine and toolkit, and its hash: on record, or given with
 /// --with nvshmem-sha256=. Empty hash: not known.
-std::pair<std::string, std::string> nvshmem_archive(const Build& b) {
+std::pair<std::string, std::string> nvshmem_archive(Build& b) {
   const Release* r = b.release("nvshmem");
-  const char* machine =
-      b.facts.os.architecture.value_or("x86_64") == "aarch64" ? "linux-sbsa" : "linux-x86_64";
+  const char* machine = b.machine() == "aarch64" ? "linux-sbsa" : "linux-x86_64";
   const std::string file =
       fmt::format("libnvshmem-{}-{}_cuda{}-archive.tar.xz", machine, r->version, b.cuda_major());
   std::string hash;
@@ -76,7 +75,7 @@ void make_nvshmem(Build& b) {
   if (commit.empty()) return;
   const bool gdrcopy = b.option("nic-handler") == "cpu";
   const std::string root = b.below("nvshmem"), source = b.below("src/nvshmem-" + short_commit(commit));
-  const std::string machine = b.facts.os.architecture.value_or("x86_64");
+  const std::string machine = b.machine();
   Step s = user_step(b, "nvshmem", "nvshmem",
                      b.w("Build NVSHMEM {} from source, IBGDA on", "从源码编译 NVSHMEM {}，启用 IBGDA",
                          b.version("nvshmem")));

@@ -12,6 +12,11 @@ namespace ep {
 void make_doca_ofed(Build& b) {
   const std::string title = b.w("Install DOCA-OFED {}", "安装 DOCA-OFED {}", b.version("doca-ofed"));
   if (b.platform_skips("doca-ofed", "doca-ofed", title)) return;
+  if (b.one_node()) {
+    b.wants.emplace("doca-ofed", std::vector<std::string>());
+    b.skip("doca-ofed", title, b.w("inside one node no NIC is used", "单机内不使用网卡"));
+    return;
+  }
   if (b.option("rdma-names") != "mlx5") {
     b.wants.emplace("doca-ofed", std::vector<std::string>());
     b.skip(
@@ -82,7 +87,7 @@ std::vector<std::string> new_names(const Build& b, size_t count) {
 }  // namespace
 
 void make_rdma_names(Build& b) {
-  if (b.option("rdma-names") != "kernel") return;
+  if (b.option("rdma-names") != "kernel" || b.one_node()) return;
   const std::string title =
       b.w("Give RDMA devices the kernel's names (mlx5_N)", "让 RDMA 设备使用内核命名 (mlx5_N)");
   if (b.platform_skips("doca-ofed", "rdma-names", title)) return;

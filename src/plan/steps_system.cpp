@@ -11,12 +11,22 @@
 namespace ep {
 namespace {
 
-/// Addresses of vendors spell the distribution and the processor in their own ways.
-std::string fill_repo(const Build& b, std::string text) {
-  const std::string id = b.facts.os.id.value_or("ubuntu"), version = b.facts.os.version_id.value_or("24.04");
-  const bool arm = b.facts.os.architecture.value_or("x86_64") == "aarch64";
-  text = replace_all(text, "{cuda-os}", id + replace_all(version, ".", ""));
-  text = replace_all(text, "{doca-os}", id + version);
+/// Addresses of vendors spell the distribution and the processor in their own ways. What the facts do not
+/// say stays a mark in braces, and a question of the plan: a wrong address installs the wrong system's
+/// packages.
+std::string fill_repo(Build& b, std::string text) {
+  const auto &id = b.facts.os.id, &version = b.facts.os.version_id;
+  if (id.ok() && version.ok()) {
+    text = replace_all(text, "{cuda-os}", *id + replace_all(*version, ".", ""));
+    text = replace_all(text, "{doca-os}", *id + *version);
+  } else {
+    b.unanswered.insert("os");
+  }
+  if (!b.facts.os.architecture.ok()) {
+    b.unanswered.insert("machine");
+    return text;
+  }
+  const bool arm = *b.facts.os.architecture == "aarch64";
   text = replace_all(text, "{cuda-arch}", arm ? "sbsa" : "x86_64");
   return replace_all(text, "{doca-arch}", arm ? "arm64-sbsa" : "x86_64");
 }
@@ -48,6 +58,7 @@ const ModuleOption* option_fact(const Facts& facts, const std::string& name) {
 /// "NVreg_EnableStreamMemOPs=1".
 std::vector<std::pair<std::string, std::string>> wanted_options(const Build& b) {
   std::vector<std::pair<std::string, std::string>> out;
+  if (b.one_node()) return out;
   const auto& lists = b.component("driver-options").lists;
   const auto list = lists.find(b.option("driver-options"));
   if (list == lists.end()) return out;
@@ -75,6 +86,7 @@ Step packages_step(Build& b, std::string id, const std::string& component, std::
   s.needs_root = s.needs_network = true;
   s.runbook_phase = b.phase(component);
   s.actions = {InstallPackages{std::move(names)}};
+  if (!b.facts.os.id.ok()) b.unanswered.insert("os");
   return s;
 }
 
@@ -127,9 +139,21 @@ void make_driver(Build& b) {
   const Release* r = b.release("driver");
   if (!r) return;
   // Any driver that the chosen toolkit accepts is left alone: the rules judge it, this step only fills a gap.
-  const std::string floor = b.cuda_major() == "13" ? "580.65.06" : "525.60.13";
-  const std::string repo =
-      has_step(b, "cuda-repository") || b.facts.driver.version.ok() ? "" : make_repo(b, "driver", "cuda");
+  const std::string floor = b.driver_floor();
+  const Outcome loaded = holds({"driver-at-least", {floor}}, b.facts, b.options.lang);
+  if (loaded.verdict == Verdict::unknown) {
+    // Never over a driver that may be there: it is asked for, not replaced.
+    b.wants.emplace("driver", std::vector<std::string>());
+    b.skip("driver", title,
+           b.w("not known which driver is loaded ({}); it must be {} or newer",
+               "不知道加载的是哪个驱动（{}）；须为 {} 或更新", loaded.reason, floor));
+    b.note(
+        "driver-unknown", Severity::warn,
+        b.w("The driver is not known; this plan needs {} or newer", "驱动未知；此计划需要 {} 或更新", floor),
+        loaded.reason, {"cat /proc/driver/nvidia/version"});
+    return;
+  }
+  const std::string repo = loaded.verdict == Verdict::pass ? "" : make_repo(b, "driver", "cuda");
   Step s = packages_step(b, "driver", "driver", title, r->packages);
   s.why = b.w("CUDA {} needs {} or newer; open kernel modules for Blackwell and DMA-BUF",
               "CUDA {} 需要 {} 以上；Blackwell 与 DMA-BUF 需要开源内核模块", b.version("cuda"), floor);
@@ -204,8 +228,9 @@ void make_driver_options(Build& b) {
   if (wanted.empty()) {
     b.wants.emplace("driver-options", std::vector<std::string>());
     b.skip("driver-options", title,
-           b.w("the NIC handler \"{}\" needs no module option", "网卡方式 \"{}\" 不需要模块选项",
-               b.option("nic-handler")));
+           b.one_node() ? b.w("inside one node no NIC's doorbell is rung", "单机内不敲网卡门铃")
+                        : b.w("the NIC handler \"{}\" needs no module option",
+                              "网卡方式 \"{}\" 不需要模块选项", b.option("nic-handler")));
     return;
   }
   Step s;
@@ -219,11 +244,15 @@ void make_driver_options(Build& b) {
   MergeModuleOptions merge{"nvidia", {}, "/etc/modprobe.d/epready-nvidia.conf"};
   std::vector<Predicate> live;
   std::vector<std::string> names, kept;
+  bool files_read = true;
   for (const auto& [option, value] : wanted) {
     std::string whole = value;
     if (option == "NVreg_RegistryDwords") {
       const ModuleOption* have = option_fact(b.facts, option);
-      const std::string pending = have ? have->pending.value_or("") : "";
+      // Files that were not read may set more: what the loaded module has is kept at least.
+      std::string pending = have ? have->pending.value_or("") : "";
+      if (have && have->pending.known == Known::unreadable) pending = have->live.value_or("");
+      if (!have || have->pending.known == Known::unreadable) files_read = false;
       const size_t eq = value.find('=');
       whole = merge_registry_dwords(pending, value.substr(0, eq), value.substr(eq + 1));
       if (whole != value) kept.push_back(whole);
@@ -252,6 +281,13 @@ void make_driver_options(Build& b) {
     if (is_pending && stale) s.before = live;
   }
   s.actions = {merge, RefreshInitramfs{}};
+  const bool changes = all_hold(s.before, b.facts).verdict != Verdict::pass;
+  if (changes && !files_read && b.facts.host_kind == "paste")
+    b.note("modprobe-unread", Severity::warn,
+           b.w("Module options that files set already are not shown: RegistryDwords there would be replaced",
+               "文本未显示 modprobe 文件已设置的选项：其中的 RegistryDwords 会被替换"),
+           b.w("a text shows only what was pasted", "文本只显示被粘贴的内容"),
+           {"grep -rE 'options +nvidia' /etc/modprobe.d /usr/lib/modprobe.d /lib/modprobe.d"});
   b.consider(std::move(s), {"driver"});
 }
 
@@ -303,6 +339,8 @@ void make_limits(Build& b) {
   s.needs_root = true;
   SetLimits set;
   for (const auto& row : rows) {
+    // Inside one node no NIC registers memory.
+    if (b.one_node() && row.wanted.name == "memlock-unlimited") continue;
     s.before.push_back(row.wanted);
     if (holds(row.wanted, b.facts).verdict != Verdict::pass) set.limits[row.name] = row.value;
   }
@@ -344,14 +382,13 @@ void make_reboot(Build& b) {
   s.runbook_phase = b.stack.phases.empty() ? "" : "Phase 3, 4";
   s.actions = {Reboot{}};
   s.estimate_s = 300;
-  const bool host = !b.platform || !b.platform->skip.count("driver-options");
-  if (!host) return;
-  const auto wanted = wanted_options(b);
+  const auto skips = [&](const char* part) { return b.platform && b.platform->skip.count(part) > 0; };
+  if (skips("driver") && skips("driver-options")) return;  // the node's to reboot
+  const auto wanted = skips("driver-options") ? decltype(wanted_options(b)){} : wanted_options(b);
   for (const auto& [option, value] : wanted) s.after.push_back({"option-live", {"nvidia", option, value}});
-  if (b.option("rdma-names") == "mlx5" && b.release("doca-ofed"))
+  if (b.option("rdma-names") == "mlx5" && b.release("doca-ofed") && !b.one_node())
     s.after.push_back({"rdma-named", {"mlx5_"}});
-  if (has_step(b, "driver"))
-    s.after.push_back({"driver-at-least", {b.cuda_major() == "13" ? "580.65.06" : "525.60.13"}});
+  if (has_step(b, "driver")) s.after.push_back({"driver-at-least", {b.driver_floor()}});
   if (s.after.empty()) return;
   s.before = s.after;
   b.consider(std::move(s), {"driver", "doca-ofed", "rdma-names", "driver-options", "peermem"});

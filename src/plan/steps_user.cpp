@@ -25,9 +25,8 @@ std::string filled(const Build& b, const std::string& component) {
 
 /// The requirement with the hashes that the data know for this machine's wheels, as a requirements file says
 /// them.
-std::string with_hashes(const Build& b, const std::string& requirement, const Release* r) {
-  return hashed_requirement(requirement,
-                            wheels_for(*r, requirement, b.facts.os.architecture.value_or("x86_64")));
+std::string with_hashes(Build& b, const std::string& requirement, const Release* r) {
+  return hashed_requirement(requirement, wheels_for(*r, requirement, b.machine()));
 }
 
 /// For Arm the default index carried builds without CUDA up to torch 2.10: their closed sets hold no triton.
@@ -63,6 +62,12 @@ std::vector<std::string> overrides(const Build& b) {
   return out;
 }
 
+/// DeepEP V1 for GPUs before Hopper: intranode kernels alone.
+bool without_nvshmem(const Build& b) {
+  return has_trait(b.release("deepep"), "v1") && !b.release("nvshmem");
+}
+constexpr const char* kHidesNvshmem = "tools/without-nvshmem";
+
 std::map<std::string, std::string> build_environment(const Build& b) {
   const std::string home = b.cuda_home();
   std::map<std::string, std::string> env = {{"CUDA_HOME", home}, {"TORCH_CUDA_ARCH_LIST", b.arch_list(true)}};
@@ -72,6 +77,12 @@ std::map<std::string, std::string> build_environment(const Build& b) {
   if (moved && b.option("cccl") == "include") env["CPATH"] = home + "/include/cccl";
   env["LIBRARY_PATH"] = home + "/lib64/stubs";  // -lcuda links without a driver
   if (own_nvshmem(b)) env["NVSHMEM_DIR"] = b.below("nvshmem");
+  if (without_nvshmem(b)) {
+    // DeepEP's setup allows this switch only where it finds no NVSHMEM, and torch brings the wheel along: an
+    // empty package in front hides it from the build.
+    env["DISABLE_SM90_FEATURES"] = "1";
+    env["PYTHONPATH"] = b.below(kHidesNvshmem);
+  }
   return env;
 }
 
@@ -167,7 +178,7 @@ void make_python(Build& b) {
   if (!torch_wheels(b) && tools) {
     PipInstall pip;
     pip.venv = b.venv();
-    pip.requirements = closed_requirements(*tools, b.facts.os.architecture.value_or("x86_64"), {});
+    pip.requirements = closed_requirements(*tools, b.machine(), {});
     pip.no_deps = true;
     s.actions.push_back(pip);
     s.before.push_back({"wheel", {b.venv(), "numpy", ">=1"}});
@@ -185,13 +196,17 @@ void make_torch(Build& b) {
   Step s =
       user_step(b, "torch", "torch",
                 b.w("Install PyTorch {} for CUDA ({})", "安装 PyTorch {}（{}）", b.version("torch"), tag));
+  if (const auto pin = b.stack.pins.find("torch");
+      !is_default && pin != b.stack.pins.end() && pin->second == b.version("torch"))
+    // What the release's source says is true of the index's default build.
+    s.why = b.w("pinned by stack {}; this is its build for CUDA {} ({})",
+                "由组合 {} 固定；这是其 CUDA {} 版本（{}）", b.stack.id, b.cuda_major(), tag);
   PipInstall pip;
   pip.venv = b.venv();
   pip.requirements = {r->requirement};
   if (const WheelSet* set = torch_wheels(b)) {
     // The NCCL that torch pins never comes in: the steps that bring ours follow in the same call.
-    pip.requirements =
-        closed_requirements(*set, b.facts.os.architecture.value_or("x86_64"), overridden_packages(b));
+    pip.requirements = closed_requirements(*set, b.machine(), overridden_packages(b));
     pip.overrides = overrides(b);
     pip.no_deps = true;
   } else if (is_default) {
@@ -261,6 +276,9 @@ void make_deepep(Build& b) {
     s.actions.push_back(
         RunArgv{{b.venv() + "/bin/python", b.below("tools/link_unversioned.py")}, "", {}, 60});
   }
+  if (without_nvshmem(b))
+    s.actions.push_back(WriteFile{b.below(kHidesNvshmem) + "/nvidia/__init__.py",
+                                  "# Hides nvidia.nvshmem while DeepEP is built without it.\n", 0644});
   PipInstall pip;
   pip.venv = b.venv();
   pip.requirements = {source};

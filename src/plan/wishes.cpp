@@ -39,12 +39,27 @@ const std::vector<OptionRow>& option_rows() {
        {"/usr/local/cuda: auto: made where there is none; set: pointed at this toolkit; keep: left",
         "/usr/local/cuda：auto：没有时创建；set：指向此工具包；keep：不动"}},
       {"build-packages", "v1 v2 wheel", {"which list of distribution packages", "使用哪一组软件包"}},
+      {"os",
+       "NAMEVERSION",
+       {"operating system of a host whose facts do not show it: ubuntu22.04",
+        "事实未显示时的操作系统：ubuntu22.04"}},
+      {"machine", "x86_64 aarch64", {"its processor", "其处理器架构"}},
       {"peermem",
        "load",
        {"load nvidia-peermem where DMA-BUF is not usable", "DMA-BUF 不可用时加载 nvidia-peermem"}},
   };
   return rows;
 }
+
+namespace {
+/// "ubuntu22.04": letters, then a version.
+bool is_system(const std::string& s) {
+  const size_t digits = s.find_first_of("0123456789");
+  return digits != 0 && digits != s.npos &&
+         std::all_of(s.begin(), s.begin() + long(digits), [](unsigned char c) { return std::islower(c); }) &&
+         s.find_first_not_of("0123456789.", digits) == s.npos && s.back() != '.';
+}
+}  // namespace
 
 Result<Wishes> parse_wishes(const std::vector<std::string>& with, const Recipe& recipe, const Stack* stack) {
   Wishes out;
@@ -88,7 +103,8 @@ Result<Wishes> parse_wishes(const std::vector<std::string>& with, const Recipe& 
       std::vector<std::string> values;
       for (auto v : split_ws(row->values)) values.emplace_back(v);
       const bool listed = std::find(values.begin(), values.end(), value) != values.end();
-      const bool free = values.back() == "LIST" && !split_arch_list(value).empty();
+      const bool free = (values.back() == "LIST" && !split_arch_list(value).empty()) ||
+                        (values.back() == "NAMEVERSION" && is_system(value));
       if (!listed && !free)
         return fail(ErrorKind::usage, "unknown value", "--with " + wish,
                     "expected one of: " + join(values, ", "), kNext);

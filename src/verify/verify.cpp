@@ -53,7 +53,9 @@ class Run {
     Outcome o = options_.installed->outcome;
     if (options_.level > 1 && o.verdict == Verdict::fail) o.verdict = Verdict::warn;
     add({"lane.installed",
-         w_("all steps of lane {} are done", "{} 通道的全部步骤已完成", options_.lane),
+         options_.lane == "local"
+             ? w_("EP between this host's GPUs", "本机 GPU 之间的 EP")
+             : w_("all steps of lane {} are done", "{} 通道的全部步骤已完成", options_.lane),
          "consistency",
          std::move(o),
          {},

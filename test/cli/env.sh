@@ -4,7 +4,7 @@
 hosts=$EP_SOURCE_DIR/test/hosts
 mkdir one && cp "$hosts"/hopper-12hca-ib-eth-ties/*.txt one/
 
-run 0 env --from one
+run 0 env --lane v1 --from one
 cp out env.sh
 sh -n env.sh || die "the script is no shell"
 sh -c '. ./env.sh; env | sort >a; . ./env.sh; env | sort >b; cmp a b' || die "sourcing twice changes something"
@@ -14,13 +14,13 @@ grep -q '^export NVSHMEM_REMOTE_TRANSPORT' env.sh && die "ibgda is written as a 
 grep '^export' env.sh | grep -q 'GID_INDEX' && die "a GID index is pinned"
 if command -v shellcheck >/dev/null 2>&1; then shellcheck -s sh env.sh || die "shellcheck"; fi
 
-run 0 env --from one --docker
+run 0 env --lane v1 --from one --docker
 grep -vE '^(#.*|[A-Z0-9_]+=.*|)$' out && die "a line that is no env-file line"
-run 0 env --from one --k8s
+run 0 env --lane v1 --from one --k8s
 out_has "- name: NCCL_IB_HCA"
-run 0 env --from one --systemd
+run 0 env --lane v1 --from one --systemd
 out_has 'NCCL_IB_HCA="=mlx5_0:1'
-run 0 env --from one --json
+run 0 env --lane v1 --from one --json
 json "d['lane'] == 'v1' and len(d['per_rank']) == 8 and all(v['why'] for v in d['variables'])"
 
 # Versions decide which lines exist.
@@ -32,11 +32,11 @@ run 1 env --from "$hosts/sr680a-bf3-11nic-rocep/topo-mp.txt" --nvshmem 3.3.20
 err_has "rdma dev set"
 
 # A convention is never written.
-run 0 env --from "$hosts/gb200-8nic-openshift/topo.txt"
+run 0 env --lane v1 --from "$hosts/gb200-8nic-openshift/topo.txt"
 out_lacks "export DEEP_EP_DEVICE_TO_HCA_MAPPING"
 
 printf 'NVSHMEM_REMOTE_TRANSPORT=ibgda\nNVSHMEM_DISABLED_GDRCOPY=1\nNCCL_IB_HCA=mlx5_1\n' >bad.env
-run 1 env lint bad.env --from one
+run 1 env lint bad.env --lane v1 --from one
 out_has "env-value"
 out_has "use NVSHMEM_DISABLE_GDRCOPY"
 run 2 env --shell --k8s --from one

@@ -24,7 +24,11 @@ run 0 env --lane v1 --from sample/h100-ib
 out_has "lane v1"
 
 # A named stack is never swapped for another generation of DeepEP; other pins and platforms are a warning.
-run 3 plan --stack v25-plain --from sample/h100-ib
+# Where a newer driver gives the stack as it is, the plan brings the driver and says so.
+run 0 plan --stack v25-plain --from sample/h100-ib
+out_has "too old"
+out_has "Install the NVIDIA driver"
+run 3 plan --stack v25-plain --from sample/h100-ib --with driver=570
 err_has "another generation"
 run 0 stacks --from sample/h100-ib --json
 json "{s['id']: s['verdict'] for s in d['stacks']}['v25-plain'] == 'fail'"

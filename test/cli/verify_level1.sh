@@ -38,7 +38,9 @@ out_lacks "ip link set"
 run 3 verify -r 1 --lane v1 --from matrix.txt --json
 json "[i['id'] for i in d['items'] if i['verdict'] == 'PASS'] == ['ib.devices']"
 json "not [i for i in d['items'] if i['verdict'] in ('FAIL', 'SKIP')]"
-run 0 plan --lane v1 --from matrix.txt
+# Neither system nor processor is shown: a plan for reading, with the question.
+run 3 plan --lane v1 --from matrix.txt
+out_has "reading only"
 out_lacks "no NVIDIA driver is loaded"
 
 # A folder of many small files costs no more memory than they hold.
