@@ -35,9 +35,9 @@ constexpr std::string_view kNames[] = {
     "MAX_JOBS",
 };
 constexpr std::string_view kPrefixes[] = {
-    "NCCL_", "NVSHMEM_", "EP_",         "DEEP_EP_",  "DEEPEP_", "CUDA_",   "NVIDIA_", "UCX_",   "FI_",
-    "OFI_",  "GLOO_",    "PYTORCH_",    "TORCH_NCCL_", "MELLANOX_", "VLLM_",   "SGLANG_", "SGL_",    "SLURM_", "OMPI_",
-    "PMIX_", "MC_",      "IBV_",        "MLX5_",     "RDMAV_",  "DG_",     "TRTLLM_"};
+    "NCCL_", "NVSHMEM_", "EP_",      "DEEP_EP_",    "DEEPEP_",   "CUDA_",  "NVIDIA_", "UCX_",   "FI_",
+    "OFI_",  "GLOO_",    "PYTORCH_", "TORCH_NCCL_", "MELLANOX_", "VLLM_",  "SGLANG_", "SGL_",   "SLURM_",
+    "OMPI_", "PMIX_",    "MC_",      "IBV_",        "MLX5_",     "RDMAV_", "DG_",     "TRTLLM_"};
 constexpr std::string_view kSecretWords[] = {"TOKEN",   "SECRET",     "PASSWORD", "PASSWD",
                                              "API_KEY", "CREDENTIAL", "PRIVATE"};
 

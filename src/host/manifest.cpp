@@ -20,13 +20,17 @@ std::string info_text(const FileInfo& i) {
                      : i.type == Type::directory ? "directory"
                      : i.type == Type::link      ? "link"
                                                  : "other";
-  return fmt::format("{} {:o} {} {}{}", type, i.mode, i.size, i.readable ? "r" : "-", i.writable ? "w" : "-");
+  // "?": a copy of a snapshot that had the node and not its rights
+  return fmt::format("{} {:o} {} {}{}{}", type, i.mode, i.size, i.readable ? "r" : "-",
+                     i.writable ? "w" : "-", i.captured ? "" : " ?");
 }
 
 std::optional<FileInfo> info_from(std::string_view text) {
   auto words = split_ws(text);
-  if (words.size() != 4 || words[3].size() != 2) return std::nullopt;
+  const bool derived = words.size() == 5 && words[4] == "?";
+  if ((words.size() != 4 && !derived) || words[3].size() != 2) return std::nullopt;
   FileInfo i;
+  i.captured = !derived;
   if (words[0] == "file")
     i.type = Type::file;
   else if (words[0] == "directory")

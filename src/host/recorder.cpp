@@ -107,8 +107,7 @@ Result<FileInfo> Recorder::info(const std::string& path) const {
       data_.absent.insert(where);
       data_.nodes[place(path, false)].info = *answer;
     } else if (answer) {
-      SnapshotNode* node = node_for(where, answer->type);
-      if (answer->captured) node->info = *answer;  // what a snapshot made up stays unsaid in its copy
+      node_for(where, answer->type)->info = *answer;
     } else if (answer.error().kind == ErrorKind::absent) {
       data_.absent.insert(where);
     }
