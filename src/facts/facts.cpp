@@ -20,10 +20,26 @@ Facts read_facts(const Host& host, const std::string& prefix) {
   }
   Probes probes(host);
   // Vendor tools take seconds; they overlap with each other and with everything below.
-  probes.start({"nvidia-smi-gpus", "nvidia-smi-q", "nvidia-smi-topo", "nvidia-smi-p2p-r", "nvidia-smi-p2p-w",
-                "nvidia-smi-nvlink", "nvidia-smi-apps", "ibv_devinfo", "ofed_info", "dpkg", "rpm",
-                "systemctl", "systemctl-limits", "ip-addr", "libc", "git-version", "cmake-version", "ninja-version",
-                "gcc-version", "uv-version"});
+  probes.start({"nvidia-smi-gpus",
+                "nvidia-smi-q",
+                "nvidia-smi-topo",
+                "nvidia-smi-p2p-r",
+                "nvidia-smi-p2p-w",
+                "nvidia-smi-nvlink",
+                "nvidia-smi-apps",
+                "ibv_devinfo",
+                "ofed_info",
+                "dpkg",
+                "rpm",
+                "systemctl",
+                "systemctl-limits",
+                "ip-addr",
+                "libc",
+                "git-version",
+                "cmake-version",
+                "ninja-version",
+                "gcc-version",
+                "uv-version"});
   Reading r{host, probes, host.environment()};
   if (!prefix.empty()) r.environment["EPREADY_PREFIX"] = prefix;
   read_os(r, f);
