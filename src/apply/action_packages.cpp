@@ -114,7 +114,7 @@ Result<std::vector<std::string>> apt_offline(Job& job) {
 
 Result<std::map<std::string, std::string>> unfinished_packages(Job& job) {
   Call call;
-  call.argv = {"dpkg-query", "-W", "-f", "${Package}\t${db:Status-Status}\n"};
+  call.argv = {"dpkg-query", "-W", "-f", "${Package}\t${db:Status-Status}\t${db:Status-Eflag}\n"};
   call.quiet = true;
   call.max_out_bytes = 16u << 20;
   call.limit_s = 60;
@@ -126,6 +126,8 @@ Result<std::map<std::string, std::string>> unfinished_packages(Job& job) {
     if (fields.size() < 2) continue;
     for (const char* status : {"half-installed", "unpacked", "half-configured"})
       if (fields[1] == status) out[std::string(fields[0])] = status;
+    // Cut off at the end of unpacking: dpkg calls it unpacked, and refuses to configure it all the same.
+    if (fields.size() > 2 && fields[2] == "reinstreq") out[std::string(fields[0])] = "half-installed";
   }
   return out;
 }

@@ -91,7 +91,7 @@ std::vector<MergedOptions::Conflict> option_conflicts(const MergeModuleOptions& 
 /// A command line of apt-get that waits for the locks of others; retries while lists are locked.
 Result<> apt_get(std::vector<std::string> args, double limit_s, Job& job);
 /// Packages that dpkg broke off with (a kill or a power cut in the middle of it), name to status:
-/// half-installed (its files are gone or partly there), unpacked, half-configured.
+/// half-installed (its files are gone or partly there, or dpkg's flag reinstreq), unpacked, half-configured.
 Result<std::map<std::string, std::string>> unfinished_packages(Job& job);
 /// True when a member name of an archive would land outside its folder.
 bool escapes(std::string_view member);

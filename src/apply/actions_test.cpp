@@ -250,6 +250,13 @@ TEST_F(AptTest, WhatWasCutOffWhileUnpackingIsInstalledAgainAndUndone) {
   EXPECT_NE(at("/var/apt.log").find("install --reinstall -y --no-install-recommends -- nvcc-dep\n"),
             std::string::npos)
       << at("/var/apt.log");
+  // dpkg's flag says it too, whatever the status beside it.
+  put("/var/dpkg", libc + "nvcc-dep\tunpacked\treinstreq\n");
+  put("/var/apt.log", "");
+  one({InstallPackages{{"nvcc"}}});
+  EXPECT_NE(at("/var/apt.log").find("install --reinstall -y --no-install-recommends -- nvcc-dep\n"),
+            std::string::npos)
+      << at("/var/apt.log");
   // Undo takes ours away, in whatever state, and leaves what others broke off with.
   put("/var/dpkg", libc + "nvcc-dep\thalf-installed\t, \t\ntheirs\thalf-installed\t, \t\n");
   tool("dpkg", R"(echo "$@" >> $EP_FAKE_ROOT/var/dpkg.log; sed -i '/^nvcc-dep/d' $EP_FAKE_ROOT/var/dpkg)");
