@@ -3,7 +3,8 @@
 . "$EP_SOURCE_DIR/test/cli/lib.sh"
 host() { # sample
   rm -rf host
-  run 0 snapshot --from "sample/$1" -o host
+  [ -d "kept-$1" ] || run 0 snapshot --from "sample/$1" -o "kept-$1" # synced to the disk: once each
+  cp -a "kept-$1" host
   site=host/root/opt/epready/venv/lib/python3.12/site-packages
 }
 edit() { # Python that changes m, the manifest
